@@ -6,6 +6,6 @@ from mhsa.layers import MultiHeadAttention, MultiHeadAttentionLoop, SingleHeadAt
 from mhsa.masks import causal_mask, padding_mask
 from mhsa.trace import Step, trace_shapes
 
-__all__ = ["KVCache", "MultiHeadAttention", "MultiHeadAttentionLoop", "PRESETS", "SingleHeadAttention", "Step", "attention",
-           "causal_mask", "count_flops", "count_memory", "count_parameters", "merge_heads", "padding_mask",
+__all__ = ["KVCache", "MultiHeadAttention", "MultiHeadAttentionLoop", "PRESETS", "SingleHeadAttention", "Step",
+           "attention", "causal_mask", "count_flops", "count_memory", "count_parameters", "merge_heads", "padding_mask",
            "split_heads", "trace_shapes"]

@@ -92,8 +92,9 @@ def count_flops(B: int, T: int, d_model: int, num_heads: int, *, T_k: int | None
     check_size("T_k", T_k)
     g, d_k, d_v = resolve_sizes(d_model, num_heads, num_kv_heads, d_k, d_v)
     h = num_heads
-    return FlopCount(projections=2 * B * d_model * (T * h * d_k + T_k * g * (d_k + d_v)), scores=2 * B * h * T * T_k * d_k,
-                     softmax=5 * B * h * T * T_k, mix=2 * B * h * T * T_k * d_v, output=2 * B * T * h * d_v * d_model)
+    return FlopCount(projections=2 * B * d_model * (T * h * d_k + T_k * g * (d_k + d_v)),
+                     scores=2 * B * h * T * T_k * d_k, softmax=5 * B * h * T * T_k, mix=2 * B * h * T * T_k * d_v,
+                     output=2 * B * T * h * d_v * d_model)
 
 
 def count_memory(B: int, T: int, d_model: int, num_heads: int, *, num_kv_heads: int | None = None,

@@ -27,7 +27,7 @@ def attention(q: Float[Tensor, "*lead T_q d_k"], k: Float[Tensor, "*lead T_k d_k
     half = q.dtype in (torch.float16, torch.bfloat16)
     scores = (q.float() * scale) @ k.float().mT if half else (q * scale) @ k.mT             # (..., T_q, T_k)
     if mask is not None:
-        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)                   # -inf makes NaN of an empty row
+        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)                   # -inf: an empty row is NaN
     weights = scores.softmax(-1)
     if mask is not None:
         weights = weights.masked_fill(~mask.any(-1, keepdim=True), 0.0)                     # no key: nothing is read
@@ -98,7 +98,7 @@ class MultiHeadAttentionLoop(nn.Module):
             out, w = head(query, key, value, mask=own, need_weights=True)
             outs.append(out)
             weights.append(w)
-        out = self.w_o(torch.cat(outs, -1))                                         # (B, T_q, h·d_v) -> (B, T_q, d_model)
+        out = self.w_o(torch.cat(outs, -1))                                         # (B, T_q, d_model)
         return (out, torch.stack(weights, 1)) if need_weights else out
 
 

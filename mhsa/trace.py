@@ -72,7 +72,7 @@ def trace_shapes(batch: int, tokens: int, d_model: int, num_heads: int) -> list[
         with FlopCounterMode(display=False) as counter:
             after = run(before)
         flops = counter.get_total_flops() if name != "weights" else 5 * after.numel()
-        moves = name in ("split the columns", "heads forward", "heads back", "lay the heads side by side", "merge the columns")
+        moves = code.split(" = ")[-1].startswith(("q.", "z."))        # a method call, no product
         steps.append(Step(name, code, tuple(after.shape), after.stride(), after.is_contiguous(),
                           moves and _storage(after) != _storage(before), after.nbytes, flops, axes))
         before = after

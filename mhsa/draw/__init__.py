@@ -1,0 +1,1 @@
+"""Pictures as SVG text: pure functions of plain state. (plots.py: matplotlib, for curves and bars.)"""

@@ -1,0 +1,62 @@
+"""What every explorer is: a state of named traits, a picture drawn from it, and controls that change it."""
+from collections.abc import Callable, Sequence
+
+from ipywidgets import VBox, Widget
+from traitlets import HasTraits
+
+from mhsa.draw.svg import describe, message
+from mhsa.explore.view import SvgView
+
+
+class Explorer(VBox):
+    """Redraws whenever a trait of `state` changes: `draw(state)` is SVG text, shown by `view`.
+
+    Works without a browser: set a trait of `state`, read `view.svg`. A ValueError in draw shows as a sentence in place
+    of the picture. As an output it carries the live widget, a still (SVG) and the still in words (text).
+    """
+
+    def __init__(self, state: HasTraits, draw: Callable[..., str], controls: Sequence[Widget]):
+        self.state, self.view, self._draw, self._drawn = state, SvgView(), draw, None
+        super().__init__([*controls, self.view], _dom_classes=("mhsa-explorer",))
+        state.observe(self._redraw, names=state.trait_names())
+        self._redraw()
+
+    def _redraw(self, _change=None) -> None:
+        values = self.state.trait_values()
+        if values == self._drawn:                                  # one action may change two traits: draw once
+            return
+        self._drawn = values
+        try:
+            self.view.svg = self._draw(self.state)
+        except Exception as error:                                 # anything else would be lost in Jupyter's log
+            self.view.svg = message(str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}")
+
+    def _repr_mimebundle_(self, **kwargs) -> dict:
+        live = super()._repr_mimebundle_(**kwargs)
+        return live | {"text/plain": describe(self.view.svg), "image/svg+xml": self.view.svg}
+
+
+def tie(state: HasTraits, name: str, control: Widget, options: Callable[[], Sequence] | None = None) -> None:
+    """The control moves state.name and follows it; options() are the choices that the state leaves to a slider.
+
+    A value that the control cannot show (set from code) stays in the state, and the picture says what is wrong with it.
+    """
+    following = False
+
+    def follow(_change=None):
+        nonlocal following
+        following = True                                           # new options move a slider: that is no choice
+        with control.hold_sync():
+            if options is not None and list(control.options) != list(options()):
+                control.options = options()
+            if options is None or getattr(state, name) in control.options:
+                control.value = getattr(state, name)
+        following = False
+
+    def choose(change):
+        if not following:
+            setattr(state, name, change["new"])
+
+    follow()
+    state.observe(follow, names=state.trait_names())
+    control.observe(choose, names="value")

@@ -1,0 +1,77 @@
+"""SVG text and colours."""
+from xml.etree import ElementTree
+
+import pytest
+
+from mhsa.draw.colors import HEADS, QUERY, luminance, text_on, weight_color
+from mhsa.draw.heads import draw_heads
+from mhsa.draw.svg import Svg, describe, el, keyed, message, picture, text
+
+SVG = "{http://www.w3.org/2000/svg}"
+NASTY = '<script>alert("1 & 2")</script>'
+
+
+def test_everything_from_outside_is_escaped():
+    svg = picture(70, 30, NASTY, NASTY, text(NASTY, 1, 2), keyed(NASTY, NASTY, el("rect", class_=NASTY)))
+    root = ElementTree.fromstring(svg)                             # well-formed, and nothing became an element
+    assert {node.tag.removeprefix(SVG) for node in root.iter()} == {"svg", "title", "desc", "rect", "text", "g"}
+    assert root.find(f"{SVG}text").text == NASTY and root.find(f"{SVG}g").get("data-key") == NASTY
+    assert describe(svg) == f"{NASTY}. {NASTY}"
+
+
+def test_numbers_and_names_of_attributes():
+    assert el("a", font_size=1 / 3, x=2.0, class_="b", y=None) == '<a font-size="0.33" x="2" class="b"></a>'
+    assert el("a", "<", Svg("<b></b>"), 7) == "<a>&lt;<b></b>7</a>"
+
+
+def test_a_message_is_a_picture_that_says_it():
+    sentence = "num_heads=7 does not divide d_model=8; these do: 1, 2, 4, 8. " * 3
+    lines = ElementTree.fromstring(message(sentence)).iter(f"{SVG}text")
+    assert " ".join(line.text for line in lines) == sentence.strip()
+
+
+def contrast(a, b):
+    low, high = sorted((luminance(a), luminance(b)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_contrast_is_that_of_wcag():
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.478, abs=1e-3)
+
+
+@pytest.mark.parametrize("color", [*HEADS, QUERY, *(weight_color(i / 100) for i in range(101))])
+def test_text_on_any_colour_is_legible(color):
+    assert contrast(text_on(color), color) >= 4.5
+
+
+def test_the_weight_scale_gets_lighter_all_the_way():
+    lights = [luminance(weight_color(i / 100)) for i in range(101)]
+    assert lights == sorted(lights) and weight_color(0.0) == "#00224e" and weight_color(1.0) == "#fee838"
+
+
+def cells(svg):
+    groups = ElementTree.fromstring(svg).iter(f"{SVG}g")
+    return {group.get("aria-label"): group for group in groups if group.get("data-key")}
+
+
+def test_heads_say_who_reads_whom_and_how_much():
+    weights = [[[0.113, 0.887], [0.71, 0.29]], [[0.5, 0.5], [0.03, 0.97]], [[1.0, 0.0], [0.4, 0.6]]]
+    parts = cells(draw_heads(["a", "b"], weights, allowed=[[True, False], [True, True]]))
+    assert len(parts) == 12
+    cell = parts["head 1: b (query) reads a (key), weight 0.03"]
+    assert cell.get("data-key") == "1,0" and cell.find(f"{SVG}text").text == "0.03"
+    assert cell.find(f"{SVG}rect").get("fill") == weight_color(0.03)
+    assert parts["head 0: a may not read b"].find(f"{SVG}line") is not None
+    assert "head 0: a (query) reads b (key), weight 0.89" not in parts
+
+
+@pytest.mark.parametrize("h", [1, 7, 16, 17, 64])
+def test_every_head_is_drawn_inside_the_picture(h):
+    svg = draw_heads(["Mia", "lost", "her", "keys"], [[[0.25] * 4] * 4] * h)
+    root = ElementTree.fromstring(svg)
+    moves = [group.get("transform") for group in root.iter(f"{SVG}g") if group.get("transform")]
+    places = [tuple(map(float, move.removeprefix("translate(")[:-1].split(","))) for move in moves]
+    assert len(set(places)) == h and len(cells(svg)) == h * 16
+    assert all(0 <= x < float(root.get("width")) and 0 <= y < float(root.get("height")) for x, y in places)
+    assert float(root.get("width")) <= 900

@@ -1,0 +1,132 @@
+"""The frame of the explorers and explore.heads(), without a browser."""
+import random
+import re
+import subprocess
+import sys
+
+import pytest
+import torch
+from ipywidgets import IntSlider
+from traitlets import HasTraits, Int
+
+from mhsa import MultiHeadAttention, explore
+from mhsa.draw.svg import describe, picture
+from mhsa.explore.base import Explorer, tie
+from mhsa.toys import SENTENCE, embed
+
+
+class Pair(HasTraits):
+    a, b = Int(3), Int(5)
+
+
+def pair_explorer():
+    state, slider = Pair(), IntSlider(min=1, max=11)
+    tie(state, "a", slider)
+    return Explorer(state, lambda s: picture(7, 7, f"{s.a} over {s.b}", f"= {s.a / s.b:.2f}"), [slider]), slider
+
+
+def drawings(explorer):
+    drawn = []
+    explorer.view.observe(lambda change: drawn.append(change["new"]), names="svg")
+    return drawn
+
+
+def test_control_and_state_move_each_other_and_draw_once():
+    explorer, slider = pair_explorer()
+    drawn = drawings(explorer)
+    slider.value = 7
+    assert explorer.state.a == 7 and len(drawn) == 1 and "7 over 5" in drawn[-1]
+    explorer.state.a = 2
+    assert slider.value == 2 and len(drawn) == 2
+
+
+def test_an_error_shows_its_text_and_the_explorer_goes_on():
+    explorer, _ = pair_explorer()
+    explorer.state.b = 0
+    assert describe(explorer.view.svg) == "No picture. ZeroDivisionError: division by zero"
+    explorer.state.b = 13
+    assert describe(explorer.view.svg) == "3 over 13. = 0.23"
+
+
+def test_an_output_holds_the_live_view_the_still_and_its_words():
+    explorer, _ = pair_explorer()
+    bundle = explorer._repr_mimebundle_()
+    assert bundle["image/svg+xml"] == explorer.view.svg and bundle["text/plain"] == "3 over 5. = 0.60"
+    assert bundle["application/vnd.jupyter.widget-view+json"]["model_id"] == explorer.model_id
+
+
+def shown(explorer):
+    """(h, T, T) of hundredths, read off the picture; None where it may not attend."""
+    labels = re.findall(r'aria-label="head (\d+): (\w+) (?:\(query\) reads (\w+) \(key\), weight ([\d.]+)|may not)',
+                        explorer.view.svg)
+    return {(int(head), query, key): float(weight) for head, query, key, weight in labels if weight}
+
+
+def test_heads_shows_the_weights_of_the_layer_it_names():
+    explorer = explore.heads(12, 3, seed=4)
+    layer = MultiHeadAttention(12, 3)
+    torch.manual_seed(4)
+    for parameter in layer.parameters():                           # N(0, 1/12), one matrix after another
+        parameter.data = torch.randn(parameter.shape) / 12**0.5
+    weights = layer(embed(SENTENCE, 12), need_weights=True)[1][0]
+    values = shown(explorer)
+    assert len(values) == 3 * 16
+    for (head, query, key), value in values.items():
+        assert value == pytest.approx(weights[head, SENTENCE.index(query), SENTENCE.index(key)].item(), abs=0.0051)
+
+
+def test_the_causal_mask_crosses_out_what_comes_later():
+    explorer = explore.heads(8, 2, is_causal=True)
+    places = {(SENTENCE.index(query), SENTENCE.index(key)) for _, query, key in shown(explorer)}
+    assert places == {(i, j) for i in range(4) for j in range(i + 1)}
+    assert explorer.view.svg.count("Mia may not read keys") == 2
+
+
+def controls(explorer):
+    return {control.description: control for row in explorer.children[:-1] for control in row.children}
+
+
+def test_heads_keeps_its_value_when_it_still_divides():
+    explorer = explore.heads(24, 6)
+    sliders, drawn = controls(explorer), drawings(explorer)
+    sliders["d_model"].value = 48
+    assert explorer.state.num_heads == sliders["heads"].value == 6 and len(drawn) == 1
+    sliders["d_model"].value = 16                                  # 6 does not divide 16: the next smaller is 4
+    assert explorer.state.num_heads == sliders["heads"].value == 4 and len(drawn) == 2
+    assert list(sliders["heads"].options) == [1, 2, 4, 8, 16]
+
+
+def test_rapid_changes_never_show_an_invalid_pair_or_a_stale_picture():
+    explorer, rng = explore.heads(), random.Random(7)
+    sliders, drawn = controls(explorer), drawings(explorer)
+    for _ in range(50):
+        slider = sliders[rng.choice(["d_model", "heads"])]
+        slider.value = rng.choice(slider.options)
+        d_model, h = sliders["d_model"].value, sliders["heads"].value
+        assert d_model % h == 0 and f"d_model = {d_model} = {h} heads × {d_model // h} columns" in explorer.view.svg
+        assert explorer.view.svg.count("lost (query) reads keys (key)") == h
+    assert not any("No picture" in svg for svg in drawn) and len(drawn) <= 50
+
+
+@pytest.mark.parametrize("d_model, num_heads, sentence", [
+    (7, 2, "num_heads=2 does not divide d_model=7; these do: 1, 7"), (0, 2, "d_model=0 is not a whole number"),
+    (8, -3, "num_heads=-3 is not a whole number"), (1_000_000, 2, "d_model=1000000 is more than this picture")])
+def test_what_cannot_be_shown_is_said_and_the_explorer_goes_on(d_model, num_heads, sentence):
+    explorer = explore.heads(d_model, num_heads)
+    assert sentence in describe(explorer.view.svg)
+    explorer.state.d_model, explorer.state.num_heads = 12, 3
+    assert describe(explorer.view.svg).startswith("Attention maps of 3 heads. Mia lost her keys")
+    assert controls(explorer)["heads"].value == 3
+
+
+def test_importing_mhsa_brings_neither_widgets_nor_matplotlib():
+    program = "import mhsa, sys; print({'matplotlib', 'ipywidgets', 'IPython', 'tokenizers'} & set(sys.modules))"
+    assert subprocess.check_output([sys.executable, "-c", program], text=True).strip() == "set()"
+
+
+def test_embed_gives_the_same_word_the_same_vector():
+    x = embed(["her", "keys", "her"], 997)
+    assert x.shape == (1, 3, 997) and torch.equal(x[0, 0], x[0, 2]) and torch.equal(embed(SENTENCE, 997)[0, 2], x[0, 0])
+    assert abs(x[0, 1].mean()) < 0.15 and x[0, 1].std() == pytest.approx(1, abs=0.1)
+    with pytest.raises(ValueError, match="tokens='her'"):
+        embed("her", 5)
