@@ -29,7 +29,7 @@ def draw_heads(tokens: Sequence[str], weights: Sequence[Sequence[Sequence[float]
     title = f"Attention maps of {h} head{'s' if h > 1 else ''}"
     desc = (f"{' '.join(tokens)}: rows are queries, columns are keys, weights from 0 to 1. "
             f"{_in_words(tokens, weights)}{note}")
-    lines = wrap(note, width // 7)
+    lines = wrap(note, int(width / 6.2))                           # a character of size 12 is about 6.2 wide
     return picture(width, bottom + 46 + 17 * len(lines), title, desc, *panels, _legend(bottom),
                    *(text(line, GAP, bottom + 56 + 17 * i, size=12, fill=MUTED) for i, line in enumerate(lines)))
 

@@ -33,7 +33,10 @@ def text(content: object, x: float, y: float, *, size: float = 13, fill: str = I
 
 
 def keyed(key: str, label: str, *children: Svg) -> Svg:
-    """Something to point at: all that share a key light up together; the label is read out and shown below."""
+    """Something to point at: all that share a key light up together; the label is read out and shown below.
+
+    A part of several things has several keys, with a space between them.
+    """
     return el("g", *children, data_key=key, role="img", aria_label=label)
 
 

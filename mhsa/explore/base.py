@@ -2,10 +2,28 @@
 from collections.abc import Callable, Sequence
 
 from ipywidgets import VBox, Widget
-from traitlets import HasTraits
+from traitlets import HasTraits, Int
 
 from mhsa.draw.svg import describe, message
 from mhsa.explore.view import SvgView
+
+
+def divisors(n: int) -> list[int]:
+    return [i for i in range(1, n + 1) if n % i == 0] or [1]
+
+
+class TiedHeads(HasTraits):
+    """d_model and num_heads. A new d_model keeps num_heads if it still divides, else takes the next smaller divisor."""
+    d_model = Int()
+    num_heads = Int()
+
+    def __init__(self, **values):
+        super().__init__(**values)
+        self.observe(self._keep_a_divisor, names="d_model")
+
+    def _keep_a_divisor(self, _change):
+        if self.d_model > 0 and self.num_heads > 0:
+            self.num_heads = max(n for n in divisors(self.d_model) if n <= self.num_heads)
 
 
 class Explorer(VBox):

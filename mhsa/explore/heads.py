@@ -1,10 +1,10 @@
 """explore.heads(): h and d_model under sliders."""
 import torch
 from ipywidgets import Checkbox, HBox, IntSlider, SelectionSlider
-from traitlets import Bool, HasTraits, Int
+from traitlets import Bool, Int
 
 from mhsa.draw.heads import draw_heads
-from mhsa.explore.base import Explorer, tie
+from mhsa.explore.base import Explorer, TiedHeads, divisors, tie
 from mhsa.layers import MultiHeadAttention
 from mhsa.masks import causal_mask
 from mhsa.toys import SENTENCE, embed
@@ -13,27 +13,10 @@ WIDTHS = (8, 12, 16, 24, 32, 48, 64)
 LARGEST = 128
 
 
-class HeadsState(HasTraits):
-    """d_model, num_heads, is_causal, and the seed of the random weights.
-
-    A new d_model keeps num_heads if that still divides, else takes the next smaller divisor.
-    """
-    d_model = Int()
-    num_heads = Int()
+class HeadsState(TiedHeads):
+    """d_model, num_heads, is_causal, and the seed of the random weights."""
     is_causal = Bool()
     seed = Int()
-
-    def __init__(self, **values):
-        super().__init__(**values)
-        self.observe(self._keep_a_divisor, names="d_model")
-
-    def _keep_a_divisor(self, _change):
-        if self.num_heads > 0 and self.d_model > 0:
-            self.num_heads = max(n for n in divisors(self.d_model) if n <= self.num_heads)
-
-
-def divisors(n: int) -> list[int]:
-    return [i for i in range(1, n + 1) if n % i == 0] or [1]
 
 
 def weights(state: HeadsState) -> torch.Tensor:

@@ -12,7 +12,8 @@ function render({ model, el }) {
   let current = null; // the element that Tab reaches
 
   const all = () => [...picture.querySelectorAll("[data-key]")];
-  const sharing = (part) => all().filter((other) => other.dataset.key === part.dataset.key);
+  const keysOf = (part) => part.dataset.key.split(" ");
+  const sharing = (part) => all().filter((other) => keysOf(other).some((key) => keysOf(part).includes(key)));
 
   function light(part) {
     picture.querySelector(".mhsa-rings")?.remove();

@@ -1,0 +1,119 @@
+"""Multi-head attention, a course in JupyterLab. It needs Python 3.11 or newer, and a network at the first start only.
+
+  python3 course.py [options of jupyter lab]   set up .venv once, then open JupyterLab on the first lesson
+  python3 course.py test [options of pytest]   set up the same way, then run every test
+  python3 course.py refresh [lesson names]     set up the same way, then run the lessons and store them clean
+  python3 course.py --help                     show this text
+
+On Windows write `py` for `python3`. Everything is installed into the folder .venv; delete that to start afresh.
+"""
+import hashlib
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+STAMP = VENV / "complete"                                           # written last: no stamp, no whole set-up
+
+LAB = ["-m", "jupyterlab", "--LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb",
+       "--ServerApp.root_dir=" + str(ROOT),                         # else ../assets is not served
+       "--ServerApp.allow_root=True",                               # containers; the server stays on loopback
+       "--LabApp.extension_manager=readonly",                       # no request to the outside; see QUIET too
+       "--LanguageServerManager.autodetect=False"]                  # the search would run npm, which writes to the home
+
+QUIET = VENV / "etc/jupyter/labconfig/page_config.json"             # no pop-up, and no request, for news and updates
+
+REASONS = [                                                         # in pip's words -> in ours; the first match counts
+    ("No space left|not enough space", "The disk is full. Free 3 GB (pip's cache counts too) and start again."),
+    ("Permission denied|Access is denied|Read-only file system",
+     "A file could not be written. Close what uses .venv (a JupyterLab?), check who owns this folder, start again."),
+    ("connection broken|connection reset|timed out|proxy|ssl",
+     "The network or the package index cannot be reached. The first start needs it: connect and start again."),
+    ("No matching distribution", "The package named above does not exist for this Python ({}.{} on {}). "
+     "Python 3.11 to 3.14, 64 bit, has them all.".format(*sys.version_info[:2], sys.platform)),
+]
+
+
+def stop(sentence):
+    sys.exit("course.py: " + sentence)
+
+
+def run(*command):
+    """One step of the set-up, its output shown as it comes; stops with a sentence that says why it failed."""
+    said = ""
+    with subprocess.Popen([str(part) for part in command], cwd=str(ROOT), stderr=subprocess.PIPE,
+                          encoding="utf-8", errors="replace") as step:
+        for line in step.stderr:
+            sys.stderr.write(line)
+            said += line
+    if step.returncode != 0:
+        if shutil.disk_usage(str(ROOT)).free < 50e6:                # not every tool says so
+            said += "No space left"
+        stop(next((why for words, why in REASONS if re.search(words, said, re.IGNORECASE)),
+                  "The set-up failed; the lines above say why. Mend that and start again."))
+
+
+def fingerprint():
+    """Changes with the packages, this file, the folder and the Python: then the set-up is done again."""
+    files = b"".join((ROOT / name).read_bytes() for name in ("requirements.txt", "pyproject.toml", "course.py"))
+    return hashlib.sha256(files + repr((str(ROOT), sys.version_info[:2])).encode()).hexdigest()
+
+
+def set_up():
+    """Makes .venv complete: at once if it is, from nothing if it was interrupted, else by what has changed."""
+    if PYTHON.exists() and STAMP.exists() and STAMP.read_text() == fingerprint():
+        return
+    if importlib.util.find_spec("ensurepip") is None:
+        stop("Python's venv module is missing. On Debian and Ubuntu: sudo apt install python3-venv")
+    print("Setting up .venv, once; this takes minutes. If it is interrupted, the next start repairs it.", flush=True)
+    whole = PYTHON.exists() and STAMP.exists()
+    STAMP.unlink(missing_ok=True)
+    run(sys.executable, "-m", "venv", VENV, *([] if whole else ["--clear"]))
+    install = [PYTHON, "-m", "pip", "install", "--disable-pip-version-check"]
+    run(*install, "-r", "requirements.txt")
+    run(*install, "--no-deps", "--no-build-isolation", "-e", ".")   # requirements.txt has setuptools
+    QUIET.parent.mkdir(parents=True, exist_ok=True)
+    QUIET.write_text('{"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": true}}')
+    STAMP.write_text(fingerprint())
+
+
+def become(*command):
+    """Hand over to a program of .venv; its exit code is ours, and Ctrl-C reaches it alone."""
+    os.chdir(str(ROOT))
+    os.environ.setdefault("MPLCONFIGDIR", str(VENV / "matplotlib"))  # else it writes to the home folder
+    command = [str(PYTHON), *command]
+    if os.name == "posix":
+        os.execv(command[0], command)
+    sys.exit(subprocess.call(command))
+
+
+def main(args):
+    if args[:1] in (["--help"], ["-h"]):
+        print(__doc__)
+        return
+    if sys.version_info < (3, 11):
+        stop("Python 3.11 or newer is needed; this is {}.{}. Newer ones: python.org.".format(*sys.version_info))
+    try:
+        set_up()
+    except KeyboardInterrupt:
+        stop("Interrupted. The next start repairs the installation.")
+    except OSError as error:
+        stop("The set-up failed: {}. Mend that and start again.".format(error))
+    if args[:1] == ["test"]:
+        become("-m", "pytest", *args[1:])
+    elif args[:1] == ["refresh"]:
+        become("tests/notebooks/refresh.py", *args[1:])
+    else:
+        lessons = [str(path) for path in (ROOT / "notebooks").glob("*.ipynb")]
+        subprocess.call([str(PYTHON), "-m", "nbformat.sign", *lessons], stdout=subprocess.DEVNULL)   # `jupyter trust`
+        become(*LAB, *args)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
