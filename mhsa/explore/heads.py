@@ -1,10 +1,10 @@
 """explore.heads(): h and d_model under sliders."""
 import torch
-from ipywidgets import Checkbox, HBox, IntSlider, SelectionSlider
+from ipywidgets import Checkbox, HBox, IntSlider
 from traitlets import Bool, Int
 
 from mhsa.draw.heads import draw_heads
-from mhsa.explore.base import Explorer, TiedHeads, divisors, tie
+from mhsa.explore.base import Choices, Explorer, TiedHeads, divisors, tie
 from mhsa.layers import MultiHeadAttention
 from mhsa.masks import causal_mask
 from mhsa.toys import SENTENCE, embed
@@ -34,17 +34,17 @@ def draw(state: HeadsState) -> str:
         raise ValueError(f"d_model={state.d_model} is more than this picture can show; up to {LARGEST} will do")
     allowed = causal_mask(len(SENTENCE)).tolist() if state.is_causal else None
     maps = weights(state).tolist()
-    d_k = state.d_model // state.num_heads
-    note = (f"d_model = {state.d_model} = {state.num_heads} heads × {d_k} columns. The weights are random (seed "
-            f"{state.seed}): the heads differ because their numbers do, nothing is learned.")
-    return draw_heads(SENTENCE, maps, allowed=allowed, note=note)
+    h, d_k = state.num_heads, state.d_model // state.num_heads
+    note = (f"d_model = {state.d_model} = {h} head{'s' * (h > 1)} × {d_k} column{'s' * (d_k > 1)} of Q, K and V. The weights "
+            f"are random (seed {state.seed}): the heads differ because their numbers do, nothing is learned.")
+    return draw_heads(SENTENCE, maps, allowed=allowed, d_k=d_k, note=note)
 
 
 def heads(d_model: int = 8, num_heads: int = 2, *, is_causal: bool = False, seed: int = 0) -> Explorer:
     """Attention maps of `Mia lost her keys`, one a head; move the heads, d_model, the causal mask and the seed."""
     state = HeadsState(d_model=d_model, num_heads=num_heads, is_causal=is_causal, seed=seed)
-    width = SelectionSlider(options=[1], description="d_model")
-    count = SelectionSlider(options=[1], description="heads")
+    width = Choices(options=[1], description="d_model")
+    count = Choices(options=[1], description="heads")
     causal = Checkbox(description="causal mask", indent=False)
     seeds = IntSlider(max=9, description="seed")
     tie(state, "d_model", width, options=lambda: sorted({*WIDTHS, state.d_model}))
