@@ -1,0 +1,212 @@
+"""course.py sets up what the three lists of packages say, and each way to fail ends in one clear sentence."""
+import ast
+import importlib.util
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import tomllib
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parents[1]
+PINS = {pin.name: pin for pin in map(Requirement, re.findall(r"(?m)^\w.*", (ROOT / "requirements.txt").read_text()))}
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def version(pin):
+    [specifier] = pin.specifier
+    assert specifier.operator == "==", f"{pin} is not an exact pin"
+    return specifier.version
+
+
+def test_every_pin_lies_in_the_range_of_the_package():
+    assert version(PINS["torch"]) == "2.13.0" and all(map(version, PINS.values()))
+    for needed in map(Requirement, PROJECT["dependencies"]):
+        assert needed.specifier and version(PINS[needed.name]) in needed.specifier
+
+
+def test_conda_and_binder_get_the_same_set():
+    lines = [line.split(" #")[0].strip() for line in (ROOT / "environment.yml").read_text().splitlines()]
+    conda, pip = (lines[lines.index(start) + 1:] for start in ("dependencies:", "- pip:"))
+    assert conda[1:3] == ["- pip", "- pip:"]
+    name, python = conda[0].removeprefix("- ").split("=")           # one "=": a version, and no build string
+    assert name == "python" and python in Requirement("python" + PROJECT["requires-python"]).specifier
+    assert pip == ["- --extra-index-url https://download.pytorch.org/whl/cpu", "- -r requirements.txt", "- -e ."]
+
+
+def test_the_package_imports_what_it_declares_and_nothing_else():
+    trees = [ast.parse(path.read_text()) for path in (ROOT / "mhsa").rglob("*.py")]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    names = {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
+    names |= {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    used = {name.split(".")[0].lower() for name in names} - set(sys.stdlib_module_names) - {"mhsa"}
+    assert used == {Requirement(needed).name for needed in PROJECT["dependencies"]}
+
+
+@pytest.fixture
+def course(tmp_path):
+    """course.py in a folder of its own, its steps recorded in `did` and not done."""
+    for name in ("course.py", "requirements.txt", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path)
+    (tmp_path / "notebooks").mkdir()
+    spec = importlib.util.spec_from_file_location("course_copy", tmp_path / "course.py")
+    course = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(course)
+
+    def run(*command):
+        course.did.append(" ".join(map(str, command)))
+        if command[1:3] == ("-m", "venv"):
+            course.PYTHON.parent.mkdir(parents=True, exist_ok=True)
+            course.PYTHON.touch()
+
+    course.did, course.really_run, course.run = [], course.run, run
+    course.become = lambda *command: course.did.append(" ".join(command))
+    course.subprocess = SimpleNamespace(**vars(subprocess) | {"call": lambda *args, **options: 0})
+    return course
+
+
+def test_set_up_is_done_once_and_again_when_the_packages_change(course):
+    course.set_up()
+    python = str(course.PYTHON)
+    assert course.did == [f"{sys.executable} -m venv {course.VENV} --clear",
+                          f"{python} -m pip install --disable-pip-version-check -r requirements.txt",
+                          f"{python} -m pip install --disable-pip-version-check --no-deps --no-build-isolation -e ."]
+    assert "announcements" in course.QUIET.read_text()
+    course.set_up()
+    assert len(course.did) == 3
+    with open(course.ROOT / "requirements.txt", "a") as file:
+        file.write("# one more line\n")
+    course.set_up()
+    assert len(course.did) == 6 and "--clear" not in course.did[3]
+
+
+@pytest.mark.parametrize("step", ["venv", "-r requirements.txt", "-e ."])
+@pytest.mark.parametrize("trouble, sentence", [(KeyboardInterrupt(), "Interrupted. The next start repairs"),
+                                               (OSError(28, "No space left"), "failed: .Errno 28. No space left")])
+def test_an_interrupted_set_up_is_begun_anew(course, step, trouble, sentence):
+    run = course.run
+    course.set_up()
+    with open(course.ROOT / "requirements.txt", "a") as file:
+        file.write("# one more line\n")
+
+    def broken(*command):
+        run(*command)
+        if step in " ".join(map(str, command)):
+            raise trouble
+
+    course.run = broken
+    with pytest.raises(SystemExit, match=sentence):
+        course.main([])
+    course.did.clear()
+    course.run = run
+    course.main(["test"])
+    assert "--clear" in course.did[0] and len(course.did) == 4
+
+
+def test_a_moved_folder_is_set_up_again(course, monkeypatch):
+    before = course.fingerprint()
+    monkeypatch.setattr(course, "ROOT", shutil.copytree(course.ROOT, course.ROOT / "moved"))
+    assert course.fingerprint() != before
+
+
+@pytest.mark.parametrize("args, command", [
+    (["test", "-k", "masks"], "-m pytest -k masks"),
+    (["refresh", "02_many_heads"], "tests/notebooks/refresh.py 02_many_heads"),
+    (["--port=9999"], "-m jupyterlab .*--port=9999"),
+])
+def test_arguments_go_on(course, args, command):
+    course.main(args)
+    assert re.fullmatch(command, course.did[-1])
+
+
+def test_help_names_every_command():
+    said = subprocess.check_output([sys.executable, ROOT / "course.py", "--help"], text=True)
+    assert all(f"course.py {command}" in said for command in ("[options of jupyter lab]", "test", "refresh"))
+
+
+def test_an_old_python_is_told_so(course):
+    ast.parse((ROOT / "course.py").read_text(), feature_version=(3, 6))           # it can read the file that tells it
+    course.sys = SimpleNamespace(version_info=(3, 9, 2), exit=sys.exit)
+    with pytest.raises(SystemExit, match="Python 3.11 or newer is needed; this is 3.9"):
+        course.main([])
+
+
+def test_a_missing_venv_module_is_named(course):
+    course.importlib = SimpleNamespace(util=SimpleNamespace(find_spec=lambda name: None))
+    with pytest.raises(SystemExit, match="apt install python3-venv"):
+        course.main([])
+    assert not course.did
+
+
+OFFLINE = {"PIP_CONFIG_FILE": os.devnull, "PIP_FIND_LINKS": "", "PIP_INDEX_URL": "http://127.0.0.1:9",
+           "PIP_RETRIES": "1"}
+PIP = ("-m", "pip", "install", "--dry-run", "nothing==7")
+
+
+@pytest.mark.parametrize("command, environment, sentence", [
+    (PIP, OFFLINE, "The network or the package index cannot be reached"),
+    (PIP, OFFLINE | {"PIP_NO_INDEX": "1"}, "does not exist for this Python"),
+    (("-c", "raise OSError(28, 'No space left on device')"), {}, "The disk is full"),
+    (("-c", "raise PermissionError(13, 'Permission denied')"), {}, "who owns this folder"),
+    (("-c", "1 / 0"), {}, "the lines above say why"),
+], ids=["offline", "no such build", "disk full", "not writable", "else"])
+def test_a_failed_step_says_why_in_one_sentence(course, monkeypatch, capfd, command, environment, sentence):
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SystemExit, match=sentence) as stopped:
+        course.really_run(sys.executable, *command)
+    assert "\n" not in str(stopped.value)
+    assert capfd.readouterr().err                                   # the step's own words were shown too
+
+
+def fetch(url):
+    """Jupyter prints its URL a moment before it listens."""
+    for _ in range(50):
+        try:
+            with urllib.request.urlopen(url, timeout=20) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            error.close()
+            return error.code, ""
+        except urllib.error.URLError:
+            time.sleep(0.1)
+    return pytest.fail(f"{url} does not answer")
+
+
+@pytest.fixture
+def occupied_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+def test_jupyterlab_takes_the_next_port_and_wants_the_token_it_prints(tmp_path, occupied_port):
+    import course
+    folders = {f"JUPYTER_{kind}_DIR": str(tmp_path) for kind in ("CONFIG", "DATA", "RUNTIME")}
+    command = [sys.executable, *course.LAB, "--no-browser", "--ip=127.0.0.1", f"--port={occupied_port}"]
+    with subprocess.Popen(command, cwd=tmp_path, env=os.environ | folders, stderr=subprocess.PIPE, text=True) as lab:
+        try:
+            log = ""
+            for line in lab.stderr:
+                log += line
+                if found := re.search(r"(http://127.0.0.1:(\d+))(/\S*)(\?token=\w+)", line):
+                    break
+            assert found, log
+            server, port, page, token = found.groups()
+            assert page == "/lab/tree/notebooks/00_start_here.ipynb"
+            assert f"port {occupied_port} is already in use" in log and int(port) != occupied_port
+            status, html = fetch(server + page + token)
+            assert status == 200 and '"disabledExtensions": ["@jupyterlab/apputils-extension:announcements"]' in html
+            assert fetch(f"{server}/files/README.md{token}")[0] == 200              # the root is the project
+            assert fetch(f"{server}/api/contents")[0] == 403
+        finally:
+            lab.terminate()
+            lab.stderr.read()
