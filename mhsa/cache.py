@@ -3,6 +3,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from mhsa.checks import check_alike, check_float
+
 
 class KVCache:
     """Grows by every call of `MultiHeadAttention(..., cache=cache)`; one cache per layer and batch.
@@ -30,9 +32,12 @@ class KVCache:
         Raises ValueError, and keeps what it holds, if batch, heads, width, dtype or device differ from before.
         """
         for name, new, old in (("k", k, self.k), ("v", v, self.v)):
+            check_float(name, new)
+            check_alike(name, new, "k", k)
             if new.dim() != 4 or new.shape[:3] != k.shape[:3]:
-                raise ValueError(f"{name} has shape {tuple(new.shape)}; (B, num_kv_heads, T, d) is needed, k and v alike")
-            if old is not None and (_kind(new) != _kind(old)):
+                raise ValueError(f"{name} has shape {tuple(new.shape)}; (B, num_kv_heads, T, d) is needed, "
+                                 "the first three as in k")
+            if old is not None and _kind(new) != _kind(old):
                 raise ValueError(f"{name} has (B, num_kv_heads, d, dtype, device) = {_kind(new)}, but the cache holds "
                                  f"{_kind(old)}; start a new KVCache() for another batch or layer")
         self.k = k if self.k is None else torch.cat([self.k, k], 2)

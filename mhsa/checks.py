@@ -1,18 +1,37 @@
 """The checks at the door: each names the argument, the value it got and what would do."""
+import math
+from reprlib import repr as short                                  # of a whole tensor, its first letters
+
 import torch
 from torch import Tensor
 
 
+def check_type(name: str, value: object, wanted: type) -> None:
+    if not isinstance(value, wanted):
+        raise ValueError(f"{name}={short(value)} has type {type(value).__name__}; a {wanted.__name__} is needed")
+
+
+def check_flag(name: str, value: object) -> None:
+    """A flag is True or False; None, 1 and "no" are not."""
+    if not isinstance(value, bool):
+        raise ValueError(f"{name}={short(value)} is neither True nor False")
+
+
 def check_size(name: str, value: object, minimum: int = 1) -> None:
-    """A size is a whole number; True, 2.0 and "4" are not."""
+    """A size is an int; True, 2.0 and "4" are not."""
     if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
-        raise ValueError(f"{name}={value!r} is not a whole number of at least {minimum}")
+        raise ValueError(f"{name}={short(value)} is not a whole number (int) of at least {minimum}")
+
+
+def divisors(n: int) -> list[int]:
+    small = [i for i in range(1, math.isqrt(n) + 1) if n % i == 0]
+    return sorted({*small, *(n // i for i in small)})
 
 
 def check_divides(name: str, value: int, of_name: str, of: int) -> None:
     if of % value:
-        divisors = ", ".join(str(n) for n in range(1, of + 1) if of % n == 0)
-        raise ValueError(f"{name}={value} does not divide {of_name}={of}; these do: {divisors}")
+        raise ValueError(f"{name}={value} does not divide {of_name}={of}; these do: "
+                         f"{', '.join(map(str, divisors(of)))}")
 
 
 def resolve_sizes(d_model: int, num_heads: int, num_kv_heads: int | None = None, d_k: int | None = None,
@@ -34,53 +53,64 @@ def resolve_sizes(d_model: int, num_heads: int, num_kv_heads: int | None = None,
 
 def check_dropout(name: str, value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1:
-        raise ValueError(f"{name}={value!r} is not a probability from 0 up to, but not including, 1")
+        raise ValueError(f"{name}={short(value)} is not a probability from 0 up to, but not including, 1")
 
 
-def check_float(name: str, value: object, dtype: torch.dtype | None = None) -> None:
-    if not isinstance(value, Tensor):
-        raise ValueError(f"{name} is a {type(value).__name__}; a torch.Tensor is needed")
+def check_float(name: str, value: Tensor) -> None:
+    check_type(name, value, Tensor)
     if not value.is_floating_point():
-        raise ValueError(f"{name} holds {value.dtype}; a floating type is needed (.float() converts)")
-    if dtype is not None and value.dtype != dtype:
-        raise ValueError(f"{name} holds {value.dtype}, its partners {dtype}; convert one with .to(...)")
+        hint = "a mask is passed by name: mask=..." if value.dtype == torch.bool else ".float() converts"
+        raise ValueError(f"{name} holds {value.dtype}; a floating type is needed ({hint})")
 
 
-def check_mask(mask: object, shape: tuple[int, ...], *, any_rank: bool = False) -> None:
+def check_alike(name: str, x: Tensor, other_name: str, other: Tensor) -> None:
+    """One dtype (autocast converts by itself) and one device."""
+    if x is other:                                                 # self-attention, the usual case
+        return
+    if x.dtype != other.dtype and not torch.is_autocast_enabled(x.device.type):
+        raise ValueError(f"{name} holds {x.dtype}, {other_name} {other.dtype}; convert one with .to(...)")
+    if x.device != other.device:
+        raise ValueError(f"{name} lies on {x.device}, {other_name} on {other.device}; move one with .to(...)")
+
+
+def check_mask(mask: Tensor | None, shape: tuple[int, ...], device: torch.device, *, any_rank: bool = False) -> None:
     """A mask is Boolean, True = may attend, and broadcasts to the scores' shape without enlarging it."""
     if mask is None:
         return
-    if not isinstance(mask, Tensor):
-        raise ValueError(f"mask is a {type(mask).__name__}; a Boolean torch.Tensor is needed, True = may attend")
+    check_type("mask", mask, Tensor)
     if mask.dtype != torch.bool:
-        raise ValueError(f"mask holds {mask.dtype}; a Boolean mask is needed, True = may attend (a float mask would "
-                         "be added to the scores, and in a 0/1 mask either could mean 'attend'): mask.bool() or mask == 0")
+        raise ValueError(f"mask holds {mask.dtype}; torch.bool is needed, True = may attend: "
+                         "mask.bool() if 1 means 'attend', mask == 0 if 0 does")
     got = tuple(mask.shape)
-    if not any_rank and mask.dim() not in (2, len(shape)):
-        raise ValueError(f"mask has shape {got}; 2-D (T_q, T_k) or 4-D (B or 1, h or 1, T_q or 1, T_k) is needed: "
-                         "add the missing axes, for example mask[:, None] for a mask per sentence")
+    if not any_rank and len(got) not in (2, 4):
+        raise ValueError(f"mask has shape {got}; (T_q, T_k) or (B or 1, h or 1, T_q or 1, T_k) is needed: "
+                         "mask[:, None] if it is (B, T_q, T_k), mask[None] if it is (h, T_q, T_k)")
     if len(got) > len(shape) or any(m not in (1, n) for m, n in zip(reversed(got), reversed(shape))):
-        raise ValueError(f"mask has shape {got}, which does not broadcast to the scores' shape {shape}; "
-                         f"the last two axes are (T_q, T_k) = {shape[-2:]}")
+        raise ValueError(f"mask has shape {got}, which does not broadcast to the scores' shape {shape}; its last two "
+                         f"axes are (T_q, T_k) = {shape[-2:]}, and padding_mask() makes one for padding")
+    if mask.device != device:
+        raise ValueError(f"mask lies on {mask.device}, the scores on {device}; move it with .to(...)")
 
 
-def check_attention(q: Tensor, k: Tensor, v: Tensor, mask: object, dropout_p: object) -> None:
-    """q (..., T_q, d_k), k (..., T_k, d_k), v (..., T_k, d_v) with equal leading axes, and one dtype."""
+def check_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout_p: float) -> None:
+    """q (..., T_q, d_k), k (..., T_k, d_k), v (..., T_k, d_v) with equal leading axes, one dtype and one device."""
     check_dropout("dropout_p", dropout_p)
-    check_float("q", q)
-    for name, x in (("k", k), ("v", v)):
-        check_float(name, x, q.dtype)
-        if x.dim() < 2 or x.shape[:-2] != q.shape[:-2]:
+    for name, x in (("q", q), ("k", k), ("v", v)):
+        check_float(name, x)
+        check_alike(name, x, "q", q)
+        if x.dim() < 2 or x.shape[-1] == 0:
+            raise ValueError(f"{name} has shape {tuple(x.shape)}; (..., T, d) is needed, d of at least 1")
+        if x.shape[:-2] != q.shape[:-2]:
             raise ValueError(f"{name} has shape {tuple(x.shape)}, q {tuple(q.shape)}; "
                              "all axes before the last two must be equal")
     if k.shape[-1] != q.shape[-1]:
         raise ValueError(f"q has d_k={q.shape[-1]}, k has d_k={k.shape[-1]}; they must be equal")
     if v.shape[-2] != k.shape[-2]:
         raise ValueError(f"k has T_k={k.shape[-2]}, v has T_k={v.shape[-2]}; each key needs one value")
-    check_mask(mask, (*q.shape[:-1], k.shape[-2]), any_rank=True)
+    check_mask(mask, (*q.shape[:-1], k.shape[-2]), q.device, any_rank=True)
 
 
-def check_inputs(query: Tensor, key: Tensor, value: Tensor, mask: object, *, widths: tuple[int, int, int],
+def check_inputs(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, *, widths: tuple[int, ...],
                  num_heads: int, dtype: torch.dtype, past: int = 0) -> None:
     """query (B, T_q, d_model), key (B, T_k, key_dim), value (B, T_k, value_dim) and mask fit the module and each other.
 
@@ -91,13 +121,13 @@ def check_inputs(query: Tensor, key: Tensor, value: Tensor, mask: object, *, wid
         if x.dim() != 3:
             raise ValueError(f"{name} has shape {tuple(x.shape)}; (B, T, {width}) is needed, batch first")
         if x.shape[2] != width:
-            raise ValueError(f"{name} has width {x.shape[2]} (shape {tuple(x.shape)}); the module was built for {width}")
+            raise ValueError(f"{name} has width {x.shape[2]}, shape {tuple(x.shape)}; the module was built for {width}")
+        check_alike(name, x, "query", query)
     if key.shape[0] != query.shape[0]:
         raise ValueError(f"key has a batch of {key.shape[0]}, query of {query.shape[0]}; they must be equal")
     if value.shape[:2] != key.shape[:2]:
         raise ValueError(f"value has (B, T_k) = {tuple(value.shape[:2])}, key {tuple(key.shape[:2])}; "
                          "each key needs one value")
-    for name, x in (("query", query), ("key", key), ("value", value)):
-        if x.dtype != dtype and not torch.is_autocast_enabled(x.device.type):
-            raise ValueError(f"{name} holds {x.dtype}, the module's weights {dtype}; convert one with .to(...)")
-    check_mask(mask, (query.shape[0], num_heads, query.shape[1], past + key.shape[1]))
+    if query.dtype != dtype and not torch.is_autocast_enabled(query.device.type):
+        raise ValueError(f"query holds {query.dtype}, the module's weights {dtype}; convert one with .to(...)")
+    check_mask(mask, (query.shape[0], num_heads, query.shape[1], past + key.shape[1]), query.device)

@@ -3,7 +3,7 @@ from typing import NamedTuple
 
 import torch
 
-from mhsa.checks import check_size, resolve_sizes
+from mhsa.checks import check_flag, check_size, resolve_sizes, short
 
 
 class Preset(NamedTuple):
@@ -71,12 +71,13 @@ class MemoryCount(NamedTuple):
 def count_parameters(d_model: int, num_heads: int, *, num_kv_heads: int | None = None, d_k: int | None = None,
                      d_v: int | None = None, key_dim: int | None = None, value_dim: int | None = None,
                      bias: bool = False) -> ParameterCount:
-    """The parameters of MultiHeadAttention with the same arguments. Raises ValueError for the same bad sizes."""
+    """The parameters of MultiHeadAttention with the same arguments. Raises ValueError where that does."""
     g, d_k, d_v = resolve_sizes(d_model, num_heads, num_kv_heads, d_k, d_v)
     key_dim = d_model if key_dim is None else key_dim
     value_dim = key_dim if value_dim is None else value_dim
     check_size("key_dim", key_dim)
     check_size("value_dim", value_dim)
+    check_flag("bias", bias)
     return ParameterCount(w_q=d_model * num_heads * d_k, w_k=key_dim * g * d_k, w_v=value_dim * g * d_v,
                           w_o=num_heads * d_v * d_model,
                           bias=(num_heads * d_k + g * d_k + g * d_v + d_model) if bias else 0,
@@ -85,7 +86,10 @@ def count_parameters(d_model: int, num_heads: int, *, num_kv_heads: int | None =
 
 def count_flops(B: int, T: int, d_model: int, num_heads: int, *, T_k: int | None = None,
                 num_kv_heads: int | None = None, d_k: int | None = None, d_v: int | None = None) -> FlopCount:
-    """FLOPs of one forward pass with T queries and T_k keys (default T), every score computed, without biases."""
+    """FLOPs of one forward pass with T queries and T_k keys (default T), every score computed, without biases.
+
+    Raises ValueError for bad sizes.
+    """
     check_size("B", B)
     check_size("T", T)
     T_k = T if T_k is None else T_k
@@ -104,7 +108,7 @@ def count_memory(B: int, T: int, d_model: int, num_heads: int, *, num_kv_heads: 
     check_size("B", B)
     check_size("T", T)
     if not isinstance(dtype, torch.dtype):
-        raise ValueError(f"dtype={dtype!r} is not a torch.dtype such as torch.float32")
+        raise ValueError(f"dtype={short(dtype)} is not a torch.dtype such as torch.float32")
     g, d_k, d_v = resolve_sizes(d_model, num_heads, num_kv_heads, d_k, d_v)
     weights = count_parameters(d_model, num_heads, num_kv_heads=g, d_k=d_k, d_v=d_v).total
     kv = B * T * g * (d_k + d_v)

@@ -5,7 +5,7 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from mhsa.checks import check_size
+from mhsa.checks import check_size, short
 
 
 def causal_mask(T_q: int, T_k: int | None = None, *,
@@ -14,6 +14,7 @@ def causal_mask(T_q: int, T_k: int | None = None, *,
 
     Aligned at the bottom right: the last query sees every key, as a new token sees a whole cache. (The is_causal flag
     of F.scaled_dot_product_attention aligns at the top left; for T_q = T_k both are the same.)
+    Raises ValueError for sizes that are not positive whole numbers.
     """
     check_size("T_q", T_q)
     T_k = T_q if T_k is None else T_k
@@ -25,11 +26,15 @@ def padding_mask(lengths: Sequence[int] | Tensor, T: int) -> Bool[Tensor, "B 1 1
     """(B, 1, 1, T), True = a real token: the first lengths[b] keys of sentence b may be attended to.
 
     The two axes of size 1 stand for all heads and all queries. A length may be 0: such a sentence attends to nothing.
+    Raises ValueError for lengths that are not whole numbers from 0 to T.
     """
     check_size("T", T)
-    lengths = torch.as_tensor(lengths)
-    if lengths.dim() != 1 or lengths.is_floating_point() or lengths.dtype == torch.bool:
-        raise ValueError(f"lengths={lengths.tolist()} is not a list of whole numbers, one for each sentence")
-    if ((lengths < 0) | (lengths > T)).any():
-        raise ValueError(f"lengths={lengths.tolist()} must all lie from 0 to T={T}")
-    return (torch.arange(T, device=lengths.device) < lengths[:, None])[:, None, None]
+    counts = lengths.tolist() if isinstance(lengths, Tensor) else lengths
+    if not isinstance(counts, Sequence) or not counts:
+        raise ValueError(f"lengths={short(counts)} is not a list or tensor of whole numbers, one a sentence")
+    for i, count in enumerate(counts):
+        check_size(f"lengths[{i}]", count, minimum=0)
+        if count > T:
+            raise ValueError(f"lengths[{i}]={count} is more than T={T}")
+    device = lengths.device if isinstance(lengths, Tensor) else None
+    return (torch.arange(T, device=device) < torch.tensor(counts, device=device)[:, None])[:, None, None]

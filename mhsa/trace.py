@@ -1,4 +1,5 @@
 """Every step of the head split on a real tensor: what moves, what is only looked at differently, and where."""
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -24,25 +25,33 @@ class Step:
     nbytes: int
     flops: int
     axes: str
+    d_k: int
+    mixed: bool = False                                            # split by view(B, h, T, d_k): tokens are mixed
 
     def where(self, b: int, t: int, c: int) -> tuple[tuple[int, ...], int] | None:
         """Index of column c of token t of sentence b in this step, and its offset in memory (in elements).
 
-        None where there is no such coordinate: a score belongs to two tokens.
+        None where there is no such coordinate: a score belongs to two tokens. Raises ValueError outside the shape.
         """
-        d = self.shape[-1]
-        index = {"B T d_model": (b, t, c), "B T h d_k": (b, t, c // d, c % d), "B h T d_k": (b, c // d, t, c % d)}
-        if self.axes not in index:
+        for name, i in (("b", b), ("t", t), ("c", c)):
+            check_size(name, i, minimum=0)
+        if self.axes == "B h T T":
             return None
-        place = index[self.axes]
-        if any(not 0 <= i < n for i, n in zip(place, self.shape)):
-            raise ValueError(f"(b, t, c) = {(b, t, c)} lies outside this step's shape {self.shape} ({self.axes})")
+        T, d = self.shape[self.axes.split().index("T")], self.d_k
+        sizes = B, T, d_model = (self.shape[0], T, math.prod(self.shape[1:]) // T)
+        if b >= B or t >= T or c >= d_model:
+            raise ValueError(f"(b, t, c) = {(b, t, c)} lies outside (B, T, d_model) = {sizes}")
+        row, head, column = t, c // d, c % d
+        if self.mixed:                                             # this split counts on as the numbers lie in memory
+            head, row, column = (t * d_model + c) // (T * d), (t * d_model + c) // d % T, c % d
+        place = {"B T d_model": (b, row, head * d + column), "B T h d_k": (b, row, head, column),
+                 "B h T d_k": (b, head, row, column)}[self.axes]
         return place, sum(i * s for i, s in zip(place, self.strides))
 
 
-def trace_shapes(batch: int, tokens: int, d_model: int, num_heads: int) -> list[Step]:
+def trace_shapes(batch: int, tokens: int, d_model: int, num_heads: int, *, wrong_split: bool = False) -> list[Step]:
     """Run multi-head attention step by step on random float32 tensors and record each result. Query's way is shown;
-    key and value go the same way. Raises ValueError for bad sizes."""
+    key and value go the same way. wrong_split: by view(B, h, T, d_k) alone. Raises ValueError for bad sizes."""
     check_size("batch", batch)
     check_size("tokens", tokens)
     _, d_k, _ = resolve_sizes(d_model, num_heads)
@@ -51,7 +60,10 @@ def trace_shapes(batch: int, tokens: int, d_model: int, num_heads: int) -> list[
     device = "meta" if large else "cpu"
     x = torch.randn(B, T, d_model, device=device)
     w_q, w_k, w_v, w_o = torch.randn(4, d_model, d_model, device=device)
-    split = lambda y: y.view(B, T, h, d_k).transpose(1, 2)         # noqa: E731
+    if wrong_split:
+        split = lambda y: y.view(B, h, T, d_k)                     # noqa: E731
+    else:
+        split = lambda y: y.view(B, T, h, d_k).transpose(1, 2)     # noqa: E731
     k, v = split(x @ w_k), split(x @ w_v)
 
     walk: list[tuple[str, str, str, Callable[[Tensor], Tensor]]] = [
@@ -63,10 +75,12 @@ def trace_shapes(batch: int, tokens: int, d_model: int, num_heads: int) -> list[
         ("weights", "w = softmax(s / sqrt(d_k))", "B h T T", lambda s: torch.softmax(s * d_k**-0.5, -1)),
         ("mix the values", "z = w @ v", "B h T d_k", lambda w: w @ v),
         ("heads back", "z = z.transpose(1, 2)", "B T h d_k", lambda z: z.transpose(1, 2)),
-        ("lay the heads side by side", "z = z.contiguous()", "B T h d_k", lambda z: z.contiguous()),
+        ("lay out anew", "z = z.contiguous()", "B T h d_k", lambda z: z.contiguous()),
         ("merge the columns", "z = z.view(B, T, d_model)", "B T d_model", lambda z: z.view(B, T, d_model)),
         ("output", "out = z @ W_O", "B T d_model", lambda z: z @ w_o),
     ]
+    if wrong_split:
+        walk[2:4] = [("wrong split", "q = q.view(B, h, T, d_k)", "B h T d_k", split)]
     steps, before = [], x
     for name, code, axes, run in walk:
         with FlopCounterMode(display=False) as counter:
@@ -74,7 +88,8 @@ def trace_shapes(batch: int, tokens: int, d_model: int, num_heads: int) -> list[
         flops = counter.get_total_flops() if name != "weights" else 5 * after.numel()
         moves = code.split(" = ")[-1].startswith(("q.", "z."))        # a method call, no product
         steps.append(Step(name, code, tuple(after.shape), after.stride(), after.is_contiguous(),
-                          moves and _storage(after) != _storage(before), after.nbytes, flops, axes))
+                          moves and _storage(after) != _storage(before), after.nbytes, flops, axes, d_k,
+                          mixed=wrong_split and len(steps) > 1 and min(T, h) > 1))
         before = after
     return steps
 

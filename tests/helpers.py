@@ -1,0 +1,54 @@
+"""What several tests share: fixed random numbers, a comparison, and multi-head attention worked out by hand."""
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+each_path = pytest.mark.parametrize("need_weights", [False, True], ids=["fused", "explicit"])
+
+
+def rand(*shape, seed=0, dtype=torch.float64):
+    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)).to(dtype)
+
+
+def randomised(module, dtype=torch.float64):
+    """The module with fresh numbers in every parameter, its biases too (torch fills some of them with zeros)."""
+    for seed, p in enumerate(module.to(dtype).parameters(), start=1000):
+        nn.init.normal_(p, std=0.4, generator=torch.Generator().manual_seed(seed))
+    return module
+
+
+def same(got, expected, tol=1e-12):
+    torch.testing.assert_close(got.detach(), torch.as_tensor(expected, dtype=got.dtype).detach(), rtol=tol, atol=tol)
+
+
+def first(result):
+    """The output, with or without the weights beside it."""
+    return result[0] if isinstance(result, tuple) else result
+
+
+def by_hand(m, query, key, value, allowed=None):
+    """MultiHeadAttention m in numpy, one sentence, head and query after the other -> (out, weights).
+
+    allowed broadcasts to (B, h, T_q, T_k); a query with no key keeps its zeros.
+    """
+    def project(linear, x, heads):
+        bias = 0 if linear.bias is None else linear.bias.detach().numpy()
+        y = x.detach().numpy() @ linear.weight.detach().numpy().T + bias
+        return np.split(y, heads, axis=-1)
+
+    B, T_q, T_k, h = len(query), query.shape[1], key.shape[1], m.num_heads
+    allowed = np.broadcast_to(True if allowed is None else allowed.numpy(), (B, h, T_q, T_k))
+    q, k, v = project(m.w_q, query, h), project(m.w_k, key, m.num_kv_heads), project(m.w_v, value, m.num_kv_heads)
+    weights, heads = np.zeros((B, h, T_q, T_k)), np.zeros((B, T_q, h, m.d_v))
+    for b, i, t in product(range(B), range(h), range(T_q)):
+        g = i * m.num_kv_heads // h                                # neighbouring heads share keys and values
+        seen = np.flatnonzero(allowed[b, i, t])
+        if len(seen):
+            e = np.exp(k[g][b, seen] @ q[i][b, t] / np.sqrt(m.d_k))
+            weights[b, i, t, seen] = e / e.sum()
+            heads[b, t, i] = weights[b, i, t] @ v[g][b]
+    out = torch.from_numpy(project(m.w_o, torch.from_numpy(heads.reshape(B, T_q, -1)), 1)[0])
+    return out, torch.from_numpy(weights)
