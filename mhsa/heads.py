@@ -1,4 +1,4 @@
-"""From one wide tensor to h heads and back. Splitting copies nothing; merging copies once."""
+"""From one wide tensor to h heads and back. Splitting copies nothing; merging copies at most once."""
 from jaxtyping import Shaped
 from torch import Tensor
 
@@ -20,8 +20,9 @@ def split_heads(x: Shaped[Tensor, "*lead T width"], num_heads: int) -> Shaped[Te
 
 
 def merge_heads(x: Shaped[Tensor, "*lead h T d"]) -> Shaped[Tensor, "*lead T width"]:
-    """(..., h, T, d) -> (..., T, h·d), the inverse of split_heads. The flattening copies: the heads lie apart.
+    """(..., h, T, d) -> (..., T, h·d), the inverse of split_heads.
 
+    Copies if the heads lie apart in memory, as after `weights @ v`; torch's fused CPU kernel lays them side by side.
     Raises ValueError if x is not a tensor of at least three axes.
     """
     check_type("x", x, Tensor)

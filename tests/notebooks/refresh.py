@@ -24,6 +24,7 @@ def refresh(path: Path) -> None:
                 raise SystemExit(f"{path.name}, code cell {number} writes to stderr:\n{output.text}\n\n{cell.source}")
             output.get("data", {}).pop(WIDGET_VIEW, None)
         cell.metadata.pop("execution", None)                        # JupyterLab's time stamps
+        cell.metadata.pop("lines_to_next_cell", None)               # jupytext's
     for key in ("widgets", "jupytext"):
         notebook.metadata.pop(key, None)
     notebook.metadata.update(METADATA)
