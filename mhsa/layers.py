@@ -3,6 +3,8 @@
 Shapes: B batch, T tokens (T_q queries, T_k keys), h heads. Masks are Boolean, True = may attend, as in
 F.scaled_dot_product_attention; nn.MultiheadAttention means the opposite. Source: Vaswani et al. 2017, section 3.2.
 """
+from math import sqrt
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -23,16 +25,20 @@ def attention(q: Float[Tensor, "*lead T_q d_k"], k: Float[Tensor, "*lead T_k d_k
     softmax are float32 for half types. The weights returned are the ones applied, after dropout.
     """
     check_attention(q, k, v, mask, dropout_p)
-    scale = q.shape[-1]**-0.5 if scale is None else scale
+    scale = 1 / sqrt(q.shape[-1]) if scale is None else scale
     half = q.dtype in (torch.float16, torch.bfloat16)
-    scores = (q.float() * scale) @ k.float().mT if half else (q * scale) @ k.mT             # (..., T_q, T_k)
+    wide_q, wide_k = (q.float(), k.float()) if half else (q, k)
+    scores = (wide_q * scale).contiguous() @ wide_k.contiguous().mT                         # (..., T_q, T_k)
     if mask is not None:
         scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)                   # -inf: an empty row is NaN
-    weights = scores.softmax(-1)
+    in_place = None if scores.requires_grad else scores                                     # one map less in memory
+    weights = torch.softmax(scores, -1, out=in_place)
     if mask is not None:
         weights = weights.masked_fill(~mask.any(-1, keepdim=True), 0.0)                     # no key: nothing is read
-    weights = F.dropout(weights, dropout_p).to(q.dtype)
-    return weights @ v, weights                                                             # (..., T_q, d_v)
+    if dropout_p:
+        weights = F.dropout(weights, dropout_p)
+    weights = weights.to(q.dtype)
+    return weights @ v.contiguous(), weights                                                # (..., T_q, d_v)
 
 
 class SingleHeadAttention(nn.Module):

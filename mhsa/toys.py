@@ -11,6 +11,11 @@ from mhsa.checks import check_size
 SENTENCE = ("Mia", "lost", "her", "keys")                          # her -> Mia, lost -> Mia, keys -> her
 
 
+def words(T: int) -> list[str]:
+    """Names for T tokens: those of the sentence, then t4, t5, …"""
+    return [*SENTENCE, *(f"t{i}" for i in range(len(SENTENCE), T))][:T]
+
+
 def embed(tokens: Sequence[str], d_model: int) -> Float[Tensor, "1 T d_model"]:
     """A random vector a token, (1, T, d_model) float32 of mean 0 and variance 1; the same word always has the same."""
     check_size("d_model", d_model)

@@ -66,6 +66,18 @@ def test_heads_say_who_reads_whom_and_how_much():
     assert "head 0: a (query) reads b (key), weight 0.89" not in parts
 
 
+def words(svg):
+    return [text.text for text in ElementTree.fromstring(svg).iter(f"{SVG}text")]
+
+
+def test_a_head_is_named_with_its_columns():
+    weights = [[[0.2, 0.3, 0.5]] * 3] * 5
+    tokens = ["abcdefg", "b", "c"]
+    assert {"head 0", "columns 0–6", "head 4", "columns 28–34"} <= {*words(draw_heads(tokens, weights, d_k=7))}
+    assert "column 3" in words(draw_heads(tokens, weights, d_k=1))
+    assert not [word for word in words(draw_heads(tokens, weights)) if word.startswith("columns")]
+
+
 @pytest.mark.parametrize("h", [1, 7, 16, 17, 64])
 def test_every_head_is_drawn_inside_the_picture(h):
     svg = draw_heads(["Mia", "lost", "her", "keys"], [[[0.25] * 4] * 4] * h)

@@ -103,9 +103,38 @@ def test_rapid_changes_never_show_an_invalid_pair_or_a_stale_picture():
         slider = sliders[rng.choice(["d_model", "heads"])]
         slider.value = rng.choice(slider.options)
         d_model, h = sliders["d_model"].value, sliders["heads"].value
-        assert d_model % h == 0 and f"d_model = {d_model} = {h} heads × {d_model // h} columns" in explorer.view.svg
+        heads, columns = f"{h} head{'s' * (h > 1)}", f"{d_model // h} column{'s' * (d_model > h)}"
+        assert d_model % h == 0 and f"d_model = {d_model} = {heads} × {columns} of Q, K and V" in explorer.view.svg
         assert explorer.view.svg.count("lost (query) reads keys (key)") == h
     assert not any("No picture" in svg for svg in drawn) and len(drawn) <= 50
+
+
+def test_a_choice_among_options_just_replaced_is_put_right_in_the_browser(monkeypatch):
+    explorer, sent = explore.heads(64, 8), []
+    slider = controls(explorer)["heads"]
+    monkeypatch.setattr(slider, "send_state", lambda key=None: sent.append((slider.value, slider.index)))
+    explorer.state.d_model = 12                                    # 1, 2, 3, 4, 6, 12; the browser still shows 1 … 64
+    sent.clear()
+    slider.set_state({"index": 6})
+    assert sent == [(6, 4)] and explorer.state.num_heads == 6
+
+
+def test_a_slider_gets_its_new_options_and_its_new_place_in_two_messages(monkeypatch):
+    explorer, rng = explore.heads(), random.Random(3)
+    slider = controls(explorer)["heads"]
+    browser, mixed = dict(_options_labels=slider._options_labels, index=slider.index), []
+
+    def send(message, buffers=None):
+        changes = {name: value for name, value in message["state"].items() if browser.get(name, value) != value}
+        browser.update(changes)
+        mixed.append(len(changes) > 1 or browser["index"] >= len(browser["_options_labels"]))
+
+    monkeypatch.setattr(slider, "_send", send)
+    for _ in range(50):
+        explorer.state.d_model = rng.choice([8, 12, 16, 24, 32, 48, 64])
+        explorer.state.num_heads = rng.choice(slider.options)
+        assert browser == dict(_options_labels=slider._options_labels, index=slider.index)
+    assert len(mixed) > 50 and not any(mixed)
 
 
 @pytest.mark.parametrize("d_model, num_heads, sentence", [

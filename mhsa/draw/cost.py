@@ -1,5 +1,5 @@
 """Bytes and FLOPs of a layer against the number of tokens."""
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import log2, log10
 
 from mhsa.draw.svg import INK, LINE, MUTED, Svg, el, keyed, picture, text
@@ -19,7 +19,7 @@ def in_units(number: float, unit: str) -> str:
     return f"{number:.3g} {prefix}{unit}" if number < 1000 else f"{number:,.0f} {prefix}{unit}"
 
 
-def draw_cost(tokens: Sequence[int], series: dict[str, Sequence[int]], T: int, crossing: int | None,
+def draw_cost(tokens: Sequence[int], series: Mapping[str, Sequence[int]], T: int, crossing: int | None,
               flops: dict[str, int], title: str, note: str) -> str:
     """series: bytes by part at each of `tokens` (powers of 2); T: the chosen one; flops: by part at T.
 

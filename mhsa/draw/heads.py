@@ -9,10 +9,11 @@ WIDTH, GAP, HEADER = 872, 16, 26
 
 
 def draw_heads(tokens: Sequence[str], weights: Sequence[Sequence[Sequence[float]]], *,
-               allowed: Sequence[Sequence[bool]] | None = None, note: str = "") -> str:
+               allowed: Sequence[Sequence[bool]] | None = None, d_k: int | None = None, note: str = "") -> str:
     """Weights (h, T_q, T_k) as h heat maps: rows are queries, columns keys, the scale is fixed at 0–1.
 
-    allowed (T_q, T_k), True = may attend: the other cells are crossed out. note: a line under the maps.
+    allowed (T_q, T_k), True = may attend: the other cells are crossed out. d_k: a head's columns of Q, K and V are
+    named above its map. note: a line under the maps.
     """
     h, T = len(weights), len(tokens)
     cell = 38 if h <= 8 else 30 if h <= 16 else 13
@@ -21,7 +22,7 @@ def draw_heads(tokens: Sequence[str], weights: Sequence[Sequence[Sequence[float]
     columns = min(h, max(1, (WIDTH - GAP) // (panel + GAP)))
     height = HEADER + (20 if gutter else 0) + T * cell + GAP
     rows = -(-h // columns)
-    panels = [el("g", _panel(i, tokens, weights[i], allowed, cell, gutter),
+    panels = [el("g", _panel(i, tokens, weights[i], allowed, d_k, cell, gutter),
                  transform=f"translate({GAP + i % columns * (panel + GAP)},{GAP + i // columns * height})")
               for i in range(h)]
     bottom = GAP + rows * height
@@ -29,17 +30,14 @@ def draw_heads(tokens: Sequence[str], weights: Sequence[Sequence[Sequence[float]
     title = f"Attention maps of {h} head{'s' if h > 1 else ''}"
     desc = (f"{' '.join(tokens)}: rows are queries, columns are keys, weights from 0 to 1. "
             f"{_in_words(tokens, weights)}{note}")
-    lines = wrap(note, int(width / 6.2))                           # a character of size 12 is about 6.2 wide
+    lines = wrap(note, int((width - 2 * GAP) / 6.3))               # a character of size 12 is about 6.3 wide
     return picture(width, bottom + 46 + 17 * len(lines), title, desc, *panels, _legend(bottom),
                    *(text(line, GAP, bottom + 56 + 17 * i, size=12, fill=MUTED) for i, line in enumerate(lines)))
 
 
 def _panel(head: int, tokens: Sequence[str], weights: Sequence[Sequence[float]],
-           allowed: Sequence[Sequence[bool]] | None, cell: int, gutter: int) -> Svg:
-    color, side = head_color(head), cell * len(tokens)
-    name = f"head {head}" if side >= 80 else str(head)
-    parts = [el("rect", width=gutter + side, height=HEADER - 6, rx=3, fill=color),
-             text(name, (gutter + side) / 2, 15, anchor="middle", fill=text_on(color), font_weight="600")]
+           allowed: Sequence[Sequence[bool]] | None, d_k: int | None, cell: int, gutter: int) -> Svg:
+    parts = [_header(head, d_k, gutter + cell * len(tokens))]
     top = HEADER + (16 if gutter else 0)
     for i, token in enumerate(tokens if gutter else ()):
         middle = (i + 0.5) * cell
@@ -52,6 +50,18 @@ def _panel(head: int, tokens: Sequence[str], weights: Sequence[Sequence[float]],
             parts.append(keyed(f"{q},{k}", label if may else f"head {head}: {query} may not read {key}",
                                weight_cell(weights[q][k] if may else None, gutter + k * cell, top + q * cell, cell)))
     return Svg("".join(parts))
+
+
+def _header(head: int, d_k: int | None, width: float) -> Svg:
+    color = head_color(head)
+    bar, ink = el("rect", width=width, height=HEADER - 6, rx=3, fill=color), text_on(color)
+    if width < 150 or d_k is None:
+        name = f"head {head}" if width >= 80 else str(head)
+        return Svg(bar + text(name, width / 2, 15, anchor="middle", font_weight="600", fill=ink))
+    first, last = head * d_k, head * d_k + d_k - 1
+    columns = f"column {first}" if d_k == 1 else f"columns {first}–{last}"
+    return Svg(bar + text(f"head {head}", 8, 15, font_weight="600", fill=ink)
+               + text(columns, width - 8, 15, size=11, anchor="end", fill=ink))
 
 
 def weight_cell(weight: float | None, x: float, y: float, side: int) -> Svg:

@@ -62,4 +62,6 @@ def describe(svg: str) -> str:
 
 
 def _value(value: object) -> str:
+    if isinstance(value, int):
+        return str(value)
     return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else escape(str(value))

@@ -1,15 +1,18 @@
 """What every explorer is: a state of named traits, a picture drawn from it, and controls that change it."""
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from ipywidgets import VBox, Widget
-from traitlets import HasTraits, Int
+from ipywidgets import SelectionSlider, VBox, Widget
+from traitlets import HasTraits, Int, TraitError
 
+from mhsa import checks
 from mhsa.draw.svg import describe, message
 from mhsa.explore.view import SvgView
 
 
 def divisors(n: int) -> list[int]:
-    return [i for i in range(1, n + 1) if n % i == 0] or [1]
+    """The choices of heads; [1] for a size that is none."""
+    return checks.divisors(n) if n > 0 else [1]
 
 
 class TiedHeads(HasTraits):
@@ -50,12 +53,33 @@ class Explorer(VBox):
             self.view.svg = message(str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}")
 
     def _repr_mimebundle_(self, **kwargs) -> dict:
-        live = super()._repr_mimebundle_(**kwargs)
+        live: Any = super()._repr_mimebundle_(**kwargs)
         return live | {"text/plain": describe(self.view.svg), "image/svg+xml": self.view.svg}
 
 
-def tie(state: HasTraits, name: str, control: Widget, options: Callable[[], Sequence] | None = None) -> None:
-    """The control moves state.name and follows it; options() are the choices that the state leaves to a slider.
+class Choices(SelectionSlider):
+    """A slider whose options may change while someone moves it."""
+
+    def offer(self, options: Sequence) -> None:
+        """Change the options. The caller then sets the value.
+
+        The slider in the browser (ipywidgets 8.1) keeps its old length if options and place change in one message.
+        """
+        if list(self.options) != list(options):
+            place = self.index = min(self.index, len(options) - 1)  # one that both lists have
+            with self.hold_sync():
+                self.options = options
+                self.index = place
+
+    def set_state(self, sync_data: dict) -> None:
+        try:
+            super().set_state(sync_data)
+        except TraitError:                                         # picked among options that were just replaced
+            self.send_state()
+
+
+def tie(state: HasTraits, name: str, control: Any, options: Callable[[], Sequence] | None = None) -> None:
+    """The control moves state.name and follows it; options() are what the state lets Choices offer.
 
     A value that the control cannot show (set from code) stays in the state, and the picture says what is wrong with it.
     """
@@ -64,11 +88,10 @@ def tie(state: HasTraits, name: str, control: Widget, options: Callable[[], Sequ
     def follow(_change=None):
         nonlocal following
         following = True                                           # new options move a slider: that is no choice
-        with control.hold_sync():
-            if options is not None and list(control.options) != list(options()):
-                control.options = options()
-            if options is None or getattr(state, name) in control.options:
-                control.value = getattr(state, name)
+        if options is not None:
+            control.offer(options())
+        if options is None or getattr(state, name) in control.options:
+            control.value = getattr(state, name)
         following = False
 
     def choose(change):

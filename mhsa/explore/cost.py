@@ -7,7 +7,7 @@ from traitlets import Enum, Int
 
 from mhsa.count import count_flops, count_memory
 from mhsa.draw.cost import draw_cost
-from mhsa.explore.base import Explorer, TiedHeads, divisors, tie
+from mhsa.explore.base import Choices, Explorer, TiedHeads, divisors, tie
 
 TOKENS = [2**i for i in range(4, 18)]                              # 16 to 131,072
 WIDTHS = (64, 128, 256, 512, 768, 1024, 1600, 2048, 4096, 8192, 12288)
@@ -41,7 +41,7 @@ def draw(state: CostState) -> str:
 def cost(B: int = 1, T: int = 1024, d_model: int = 512, num_heads: int = 8, *, dtype: str = "float32") -> Explorer:
     """Bytes and FLOPs by part, T up to 131,072: explicit and fused, KV cache, and where scores outgrow weights."""
     state = CostState(B=B, T=T, d_model=d_model, num_heads=num_heads, dtype=dtype)
-    sliders = {name: SelectionSlider(options=[1], description=label) for name, label in
+    sliders = {name: Choices(options=[1], description=label) for name, label in
                {"T": "tokens T", "B": "batch B", "d_model": "d_model", "num_heads": "heads"}.items()}
     types = SelectionSlider(options=DTYPES, description="dtype")
     tie(state, "T", sliders["T"], options=lambda: TOKENS)

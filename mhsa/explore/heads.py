@@ -35,8 +35,8 @@ def draw(state: HeadsState) -> str:
     allowed = causal_mask(len(SENTENCE)).tolist() if state.is_causal else None
     maps = weights(state).tolist()
     h, d_k = state.num_heads, state.d_model // state.num_heads
-    note = (f"d_model = {state.d_model} = {h} head{'s' * (h > 1)} × {d_k} column{'s' * (d_k > 1)} of Q, K and V. The weights "
-            f"are random (seed {state.seed}): the heads differ because their numbers do, nothing is learned.")
+    note = (f"d_model = {state.d_model} = {h} head{'s' * (h > 1)} × {d_k} column{'s' * (d_k > 1)} of Q, K and V. "
+            f"Random weights (seed {state.seed}), not learned: heads differ because their numbers do.")
     return draw_heads(SENTENCE, maps, allowed=allowed, d_k=d_k, note=note)
 
 

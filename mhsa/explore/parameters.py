@@ -1,10 +1,10 @@
 """explore.parameters(): where the weights of a layer are."""
-from ipywidgets import Checkbox, Dropdown, HBox, SelectionSlider
+from ipywidgets import Checkbox, Dropdown, HBox
 from traitlets import Bool, Int
 
 from mhsa.count import PRESETS, Preset, count_parameters
 from mhsa.draw.parameters import draw_parameters
-from mhsa.explore.base import Explorer, TiedHeads, divisors, tie
+from mhsa.explore.base import Choices, Explorer, TiedHeads, divisors, tie
 
 WIDTHS = (8, 12, 16, 24, 32, 48, 64, 128, 256, 512, 768, 1024, 1600, 2048, 4096, 8192, 12288)
 MOST_HEADS = 128
@@ -51,22 +51,20 @@ class ParametersState(TiedHeads):
 
 def draw(state: ParametersState) -> str:
     h, g = state.num_heads, state.num_kv_heads
-    sizes = dict(num_kv_heads=g, d_k=state.d_k if state.free_d_k else None, bias=state.bias)
-    n = count_parameters(state.d_model, h, **sizes)
+    d_k = state.d_k if state.free_d_k else None
+    n = count_parameters(state.d_model, h, num_kv_heads=g, d_k=d_k, bias=state.bias)
     if h > MOST_HEADS:
         raise ValueError(f"num_heads={h} is more than this picture can show; up to {MOST_HEADS} will do")
-    d_k = state.d_k if state.free_d_k else state.d_model // h
     counts = {"W_Q": n.w_q, "W_K": n.w_k, "W_V": n.w_v, "W_O": n.w_o} | ({"biases": n.bias} if state.bias else {})
-    grouped = g < h
-    full = sizes | dict(num_kv_heads=None)
     others = [m for m in (divisors(state.d_model) if not state.free_d_k else (1, 2, 4, 8, 16, 32)) if m <= MOST_HEADS]
-    totals = [(m, count_parameters(state.d_model, m, **full).total) for m in others[:6]]
+    totals = [(m, count_parameters(state.d_model, m, d_k=d_k, bias=state.bias).total) for m in others[:6]]
     if state.free_d_k:
         note = "d_k is free: every head more adds its own weights, and h · d_k need not equal d_model."
     else:
         note = "Tied, h · d_k = d_model: with a key-value head for each head the total is the same for every h."
-    return draw_parameters(state.d_model, h, g, d_k, counts, n.per_head, totals,
-                           note + (" (Totals for other h: without grouping.)" if grouped else ""))
+    if g < h:
+        note += " (Totals for other h: without grouping.)"
+    return draw_parameters(state.d_model, h, g, d_k or state.d_model // h, counts, n.per_head, totals, note)
 
 
 def parameters(d_model: int = 512, num_heads: int = 8, *, num_kv_heads: int | None = None, d_k: int | None = None,
@@ -75,11 +73,11 @@ def parameters(d_model: int = 512, num_heads: int = 8, *, num_kv_heads: int | No
     state = ParametersState(d_model=d_model, num_heads=num_heads, free_d_k=d_k is not None, bias=bias,
                             num_kv_heads=num_heads if num_kv_heads is None else num_kv_heads,
                             d_k=d_k if d_k is not None else d_model // max(num_heads, 1))
-    width = SelectionSlider(options=[1], description="d_model")
-    heads = SelectionSlider(options=[1], description="heads")
-    kv_heads = SelectionSlider(options=[1], description="KV heads")
+    width = Choices(options=[1], description="d_model")
+    heads = Choices(options=[1], description="heads")
+    kv_heads = Choices(options=[1], description="KV heads")
     free = Checkbox(description="free d_k", indent=False)
-    head_width = SelectionSlider(options=[1], description="d_k")
+    head_width = Choices(options=[1], description="d_k")
     with_bias = Checkbox(description="bias", indent=False)
     tie(state, "d_model", width, options=lambda: sorted({*WIDTHS, state.d_model}))
     tie(state, "num_heads", heads, options=lambda: [n for n in (range(1, MOST_HEADS + 1) if state.free_d_k
@@ -101,7 +99,7 @@ def _presets(state: ParametersState) -> Dropdown:
         d_k = state.d_k if state.free_d_k else state.d_model // max(state.num_heads, 1)
         g = None if state.num_kv_heads == state.num_heads else state.num_kv_heads
         sizes = Preset(state.d_model, state.num_heads, g, d_k, state.bias)
-        if PRESETS.get(menu.value) != sizes:                       # two models may have the same sizes
+        if PRESETS.get(str(menu.value)) != sizes:                       # two models may have the same sizes
             menu.value = next((name for name, preset in PRESETS.items() if preset == sizes), "own sizes")
 
     menu.observe(lambda change: change["new"] in PRESETS and state.choose(PRESETS[change["new"]]), names="value")

@@ -1,6 +1,25 @@
 const HINT = "Point at a part of the picture, or press Tab to reach it and move with the arrow keys.";
 const MOVES = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 const SVG = "http://www.w3.org/2000/svg";
+const LEAST_SCALE = 0.85; // text of size 12 stays above 10 pixels
+
+// Keys with Ctrl, Meta or Alt, Shift+Enter and Escape are JupyterLab's.
+const isForLab = ({ ctrlKey, metaKey, altKey, shiftKey, key }) =>
+  ctrlKey || metaKey || altKey || (shiftKey && key === "Enter") || key === "Escape";
+
+// It would take the others too: arrow keys from the controls, and a letter inserts, cuts or merges cells.
+function keepFromLab(event) {
+  if (!isForLab(event)) event.stopPropagation();
+}
+
+// noUiSlider, inside ipywidgets' sliders, would go to the end of the range it had at first.
+function goToEnd(event) {
+  const slider = event.key === "End" ? event.target.closest(".noUi-target")?.noUiSlider : null;
+  if (!slider) return;
+  slider.set(slider.options.range.max);
+  event.preventDefault();
+  event.stopPropagation();
+}
 
 function render({ model, el }) {
   el.classList.add("mhsa-view");
@@ -9,13 +28,15 @@ function render({ model, el }) {
   picture.className = "mhsa-picture";
   line.className = "mhsa-line";
   line.setAttribute("role", "status");
-  let current = null; // the element that Tab reaches
+  let current = null; // the part that Tab reaches
+  let lit = null; // the part whose label is shown
 
   const all = () => [...picture.querySelectorAll("[data-key]")];
   const keysOf = (part) => part.dataset.key.split(" ");
   const sharing = (part) => all().filter((other) => keysOf(other).some((key) => keysOf(part).includes(key)));
 
   function light(part) {
+    lit = part;
     picture.querySelector(".mhsa-rings")?.remove();
     line.textContent = part ? part.getAttribute("aria-label") : HINT;
     if (!part) return;
@@ -44,18 +65,39 @@ function render({ model, el }) {
     current?.setAttribute("tabindex", "0");
   }
 
+  const focused = () => picture.contains(document.activeElement);
+
+  // A function that finds this part again after a redraw: the same one of those that share its key.
+  function finder(part) {
+    const number = part ? sharing(part).indexOf(part) : -1;
+    return () => {
+      const same = part ? sharing(part) : [];
+      return same[Math.min(number, same.length - 1)] ?? null;
+    };
+  }
+
   function draw() {
-    const focused = picture.contains(document.activeElement);
-    const twins = current ? sharing(current) : [];
-    const number = twins.indexOf(current); // several parts can share a key: keep to the same one
+    const hadFocus = focused();
+    const [findCurrent, findLit] = [finder(current), finder(lit)];
     picture.innerHTML = model.get("svg");
     const svg = picture.querySelector("svg");
     svg.querySelector("title")?.remove(); // the browser would show it as a tooltip; aria-label says the same
     svg.setAttribute("role", "group");
-    const same = current ? sharing(current) : [];
-    makeCurrent(same[Math.min(number, same.length - 1)] ?? all()[0] ?? null);
-    if (focused && current) current.focus({ preventScroll: true });
-    else light(null);
+    svg.style.minWidth = `${LEAST_SCALE * svg.width.baseVal.value}px`; // narrower: scroll, do not shrink on
+    for (const part of all()) part.setAttribute("tabindex", "-1");
+    makeCurrent(findCurrent() ?? all()[0] ?? null);
+    if (hadFocus) current?.focus({ preventScroll: true });
+    light(findLit() ?? (hadFocus ? current : null));
+    nameSliders();
+  }
+
+  // ipywidgets gives a slider's handle no name, and for a choice reads out its number in the list.
+  function nameSliders() {
+    for (const slider of el.closest(".mhsa-explorer")?.querySelectorAll(".widget-slider") ?? []) {
+      const handle = slider.querySelector(".noUi-handle");
+      handle?.setAttribute("aria-label", slider.querySelector(".widget-label").textContent);
+      handle?.setAttribute("aria-valuetext", slider.querySelector(".widget-readout").textContent);
+    }
   }
 
   function neighbour(part, [dx, dy]) {
@@ -81,8 +123,12 @@ function render({ model, el }) {
     model.send({ press: part.dataset.key });
   }
 
-  picture.addEventListener("pointerover", (event) => light(keyedOf(event) ?? (picture.contains(document.activeElement) ? current : null)));
-  picture.addEventListener("pointerleave", () => light(picture.contains(document.activeElement) ? current : null));
+  // Not pointerover: that also comes when a redraw moves the picture under a pointer at rest.
+  picture.addEventListener("pointermove", (event) => {
+    const part = keyedOf(event) ?? (focused() ? current : null);
+    if (part !== lit) light(part);
+  });
+  picture.addEventListener("pointerleave", () => light(focused() ? current : null));
   picture.addEventListener("focusout", () => light(null));
   picture.addEventListener("focusin", (event) => {
     const part = keyedOf(event);
@@ -96,33 +142,31 @@ function render({ model, el }) {
   picture.addEventListener("click", (event) => {
     const part = keyedOf(event);
     if (!part) return;
-    part.setAttribute("tabindex", "0");
     part.focus({ preventScroll: true });
     press(part);
   });
   picture.addEventListener("keydown", (event) => {
     const part = keyedOf(event);
-    if (!part || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key in MOVES) step(neighbour(part, MOVES[event.key]));
-    else if (event.key === "Home") step(all()[0]);
-    else if (event.key === "End") step(all().at(-1));
+    if (!part || isForLab(event)) return;
+    if (event.key in MOVES) neighbour(part, MOVES[event.key]).focus();
+    else if (event.key === "Home") all()[0].focus();
+    else if (event.key === "End") all().at(-1).focus();
     else if (event.key === "Enter" || event.key === " ") press(part);
     else return;
     event.preventDefault();
-    event.stopPropagation();
   });
-
-  function step(part) {
-    part.setAttribute("tabindex", "0");
-    part.focus();
-  }
 
   model.on("change:svg", draw);
   draw();
-  // JupyterLab's own shortcuts would take the arrow keys from the picture and its controls.
-  const attached = requestAnimationFrame(() => el.closest(".mhsa-explorer")?.setAttribute("data-lm-suppress-shortcuts", "true"));
+  let waiting = requestAnimationFrame(function attach() {
+    if (!el.isConnected) return void (waiting = requestAnimationFrame(attach));
+    const explorer = el.closest(".mhsa-explorer") ?? el;
+    explorer.addEventListener("keydown", goToEnd, { capture: true });
+    explorer.addEventListener("keydown", keepFromLab);
+    nameSliders();
+  });
   return () => {
-    cancelAnimationFrame(attached);
+    cancelAnimationFrame(waiting);
     model.off("change:svg", draw);
   };
 }

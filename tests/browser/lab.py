@@ -42,11 +42,11 @@ class Lab:
 
     def run_all(self, page) -> None:
         """Run > Run All Cells, as a reader does, and wait for the last cell."""
-        page.get_by_role("menuitem", name="Run", exact=True).click()
-        page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
-        page.locator(".jp-CodeCell .jp-InputPrompt", has_text="[*]").first.wait_for()
-        finished = "() => !document.querySelector('.jp-Notebook').textContent.includes('[*]')"
-        page.wait_for_function(finished, timeout=120_000)
+        for menu, entry in (("Edit", "Clear Outputs of All Cells"), ("Run", "Run All Cells")):
+            page.get_by_role("menuitem", name=menu, exact=True).click()
+            page.get_by_role("menuitem", name=entry, exact=True).click()
+        prompts = "[...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')]"
+        page.wait_for_function(f"() => {prompts}.every(prompt => /\\d/.test(prompt.textContent))", timeout=120_000)
         self.wait_idle(page)
 
     def wait_idle(self, page) -> None:

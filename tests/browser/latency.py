@@ -1,0 +1,87 @@
+"""Key press to changed picture in JupyterLab: every explorer, beside `interact` + matplotlib drawing the same heads.
+
+`python tests/browser/latency.py [presses]`: milliseconds, median and 95th percentile, and the ratio within this run.
+The clock starts at the browser's key event and stops at the first frame after the picture has changed.
+"""
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+
+import nbformat
+from lab import chromium, jupyterlab
+from nbformat.v4 import new_code_cell, new_notebook
+
+KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+SLIDERS = {"explore.heads(24, 4)": "heads", "explore.shapes()": "step", "explore.parameters(768, 12)": "heads",
+           "explore.cost()": "tokens T", "explore.masks()": "padding"}   # explorer -> the slider that is moved
+INTERACT = """%matplotlib inline
+import matplotlib.pyplot as plt
+from ipywidgets import SelectionSlider, interact
+from mhsa.explore.base import divisors
+from mhsa.explore.heads import HeadsState, weights
+from mhsa.toys import SENTENCE
+
+@interact(heads=SelectionSlider(options=divisors(24), value=4, description="heads"))
+def draw(heads):
+    figure, axes = plt.subplots(1, heads, figsize=(2.2 * heads, 2.4), squeeze=False)
+    for i, (ax, w) in enumerate(zip(axes[0], weights(HeadsState(d_model=24, num_heads=heads)).tolist())):
+        ax.imshow(w, vmin=0, vmax=1, cmap="cividis")
+        ax.set_xticks(range(4), SENTENCE)
+        ax.set_yticks(range(4), SENTENCE)
+        ax.set_title(f"head {i}")
+        for q in range(4):
+            for k in range(4):
+                ax.text(k, q, f"{w[q][k]:.2f}", ha="center", va="center", color="w", size=7)
+    plt.show()"""
+WATCH = """cell => {
+  const area = cell.querySelector('.jp-OutputArea');
+  window.samples = [];
+  let pressed = null;
+  document.addEventListener('keydown', event => { pressed = event.timeStamp; }, true);
+  new MutationObserver(async changes => {
+    const picture = changes.flatMap(change => [...change.addedNodes])
+      .map(node => node.matches?.('svg, img') ? node : node.querySelector?.('svg, img')).find(Boolean);
+    if (!picture || pressed === null) return;
+    const start = pressed;
+    pressed = null;
+    await picture.decode?.();
+    requestAnimationFrame(() => window.samples.push(performance.now() - start));
+  }).observe(area, { childList: true, subtree: true });
+}"""
+
+
+def measure(page, cell: int, label: str, presses: int) -> list[float]:
+    """Milliseconds of `presses` key presses, left and right in turn, after ten to warm up."""
+    area = page.locator(".jp-CodeCell").nth(cell)
+    area.evaluate(WATCH)
+    slider = area.locator(".widget-hslider", has=page.locator(".widget-label", has_text=label)).first
+    slider.locator(".noUi-handle").focus()
+    for i in range(presses + 10):
+        page.keyboard.press(("ArrowRight", "ArrowLeft")[i % 2])
+        page.wait_for_function(f"window.samples.length > {i}")
+    return page.evaluate("window.samples")[10:]
+
+
+def main(presses: int) -> None:
+    sources = [INTERACT, *(f"from mhsa import explore\n{source}" for source in SLIDERS)]
+    notebook = new_notebook(cells=[new_code_cell(source) for source in sources], metadata={"kernelspec": KERNEL})
+    results = {}
+    with tempfile.TemporaryDirectory() as folder, chromium() as browser:
+        notebooks = Path(folder) / "notebooks"
+        notebooks.mkdir()
+        nbformat.write(notebook, notebooks / "latency.ipynb")
+        with jupyterlab(browser, Path(folder) / "lab", notebooks) as lab:
+            page = lab.open("latency.ipynb")
+            lab.run_all(page)
+            for cell, (name, label) in enumerate({"interact + matplotlib": "heads", **SLIDERS}.items()):
+                results[name] = measure(page, cell, label, presses)
+    slow = statistics.median(results["interact + matplotlib"])
+    print(f"{presses} presses        median ms   p95 ms   interact's median / this one's")
+    for name, times in results.items():
+        median, p95 = statistics.median(times), statistics.quantiles(times, n=20)[-1]
+        print(f"{name:28}{median:9.1f}{p95:9.1f}{slow / median:12.1f}")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 40)
