@@ -92,8 +92,11 @@ def check_mask(mask: Tensor | None, shape: tuple[int, ...], device: torch.device
         raise ValueError(f"mask lies on {mask.device}, the scores on {device}; move it with .to(...)")
 
 
-def check_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout_p: float) -> None:
+def check_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float | None,
+                    dropout_p: float) -> None:
     """q (..., T_q, d_k), k (..., T_k, d_k), v (..., T_k, d_v) with equal leading axes, one dtype and one device."""
+    if scale is not None and (not isinstance(scale, (int, float)) or not math.isfinite(scale)):
+        raise ValueError(f"scale={short(scale)} is not a finite number (int or float)")
     check_dropout("dropout_p", dropout_p)
     for name, x in (("q", q), ("k", k), ("v", v)):
         check_float(name, x)
@@ -111,10 +114,10 @@ def check_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropou
 
 
 def check_inputs(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, *, widths: tuple[int, ...],
-                 num_heads: int, dtype: torch.dtype, past: int = 0) -> None:
+                 num_heads: int, weight: Tensor, past: int = 0) -> None:
     """query (B, T_q, d_model), key (B, T_k, key_dim), value (B, T_k, value_dim) and mask fit the module and each other.
 
-    widths: (d_model, key_dim, value_dim); dtype: of the module's weights; past: the keys that wait in a cache.
+    widths: (d_model, key_dim, value_dim); weight: one of the module's; past: the keys that wait in a cache.
     """
     for name, x, width in zip(("query", "key", "value"), (query, key, value), widths):
         check_float(name, x)
@@ -128,6 +131,5 @@ def check_inputs(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None,
     if value.shape[:2] != key.shape[:2]:
         raise ValueError(f"value has (B, T_k) = {tuple(value.shape[:2])}, key {tuple(key.shape[:2])}; "
                          "each key needs one value")
-    if query.dtype != dtype and not torch.is_autocast_enabled(query.device.type):
-        raise ValueError(f"query holds {query.dtype}, the module's weights {dtype}; convert one with .to(...)")
+    check_alike("query", query, "the module's weights", weight)
     check_mask(mask, (query.shape[0], num_heads, query.shape[1], past + key.shape[1]), query.device)

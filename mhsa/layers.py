@@ -3,6 +3,7 @@
 Shapes: B batch, T tokens (T_q queries, T_k keys), h heads. Masks are Boolean, True = may attend, as in
 F.scaled_dot_product_attention; nn.MultiheadAttention means the opposite. Source: Vaswani et al. 2017, section 3.2.
 """
+from contextlib import nullcontext
 from math import sqrt
 
 import torch
@@ -11,7 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from mhsa.cache import KVCache
-from mhsa.checks import check_attention, check_dropout, check_inputs, check_size, resolve_sizes
+from mhsa.checks import (check_attention, check_dropout, check_flag, check_inputs, check_size, check_type,
+                         resolve_sizes)
 from mhsa.heads import merge_heads, split_heads
 from mhsa.masks import causal_mask
 
@@ -24,14 +26,15 @@ def attention(q: Float[Tensor, "*lead T_q d_k"], k: Float[Tensor, "*lead T_k d_k
     mask, True = may attend, broadcasts to (..., T_q, T_k). A query with no key gets weights 0 and output 0. Scores and
     softmax are float32 for half types. The weights returned are the ones applied, after dropout.
     """
-    check_attention(q, k, v, mask, dropout_p)
+    check_attention(q, k, v, mask, scale, dropout_p)
     scale = 1 / sqrt(q.shape[-1]) if scale is None else scale
     half = q.dtype in (torch.float16, torch.bfloat16)
     wide_q, wide_k = (q.float(), k.float()) if half else (q, k)
-    scores = (wide_q * scale).contiguous() @ wide_k.contiguous().mT                         # (..., T_q, T_k)
+    with torch.autocast(q.device.type, enabled=False) if half else nullcontext():           # it would go back to half
+        scores = (wide_q * scale).contiguous() @ wide_k.contiguous().mT                     # (..., T_q, T_k)
     if mask is not None:
         scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)                   # -inf: an empty row is NaN
-    in_place = None if scores.requires_grad else scores                                     # one map less in memory
+    in_place = None if torch.is_grad_enabled() else scores                                  # one map less in memory
     weights = torch.softmax(scores, -1, out=in_place)
     if mask is not None:
         weights = weights.masked_fill(~mask.any(-1, keepdim=True), 0.0)                     # no key: nothing is read
@@ -50,6 +53,7 @@ class SingleHeadAttention(nn.Module):
 
     def __init__(self, d_model: int, d_k: int | None = None, d_v: int | None = None, *, bias: bool = False):
         super().__init__()
+        check_flag("bias", bias)
         _, d_k, d_v = resolve_sizes(d_model, 1, None, d_k, d_v)
         self.d_model, self.d_k, self.d_v = d_model, d_k, d_v
         self.w_q = nn.Linear(d_model, d_k, bias=bias)
@@ -63,9 +67,10 @@ class SingleHeadAttention(nn.Module):
 
         key defaults to query, value to key. mask, True = may attend: (T_q, T_k) or (B or 1, 1, T_q or 1, T_k).
         """
+        check_flag("need_weights", need_weights)
         key = query if key is None else key
         value = key if value is None else value
-        check_inputs(query, key, value, mask, widths=(self.d_model,) * 3, num_heads=1, dtype=self.w_q.weight.dtype)
+        check_inputs(query, key, value, mask, widths=(self.d_model,) * 3, num_heads=1, weight=self.w_q.weight)
         if mask is not None and mask.dim() == 4:
             mask = mask[:, 0]                                                       # one head: (B, T_q, T_k)
         out, weights = attention(self.w_q(query), self.w_k(key), self.w_v(value), mask)
@@ -82,6 +87,7 @@ class MultiHeadAttentionLoop(nn.Module):
     def __init__(self, d_model: int, num_heads: int, *, d_k: int | None = None, d_v: int | None = None,
                  bias: bool = False):
         super().__init__()
+        check_flag("bias", bias)
         _, d_k, d_v = resolve_sizes(d_model, num_heads, None, d_k, d_v)
         self.d_model, self.num_heads, self.d_k, self.d_v = d_model, num_heads, d_k, d_v
         self.heads = nn.ModuleList(SingleHeadAttention(d_model, d_k, d_v, bias=bias) for _ in range(num_heads))
@@ -94,10 +100,11 @@ class MultiHeadAttentionLoop(nn.Module):
 
         key defaults to query, value to key. mask, True = may attend: (T_q, T_k) or (B or 1, h or 1, T_q or 1, T_k).
         """
+        check_flag("need_weights", need_weights)
         key = query if key is None else key
         value = key if value is None else value
         check_inputs(query, key, value, mask, widths=(self.d_model,) * 3, num_heads=self.num_heads,
-                     dtype=self.w_o.weight.dtype)
+                     weight=self.w_o.weight)
         outs, weights = [], []
         for i, head in enumerate(self.heads):
             own = mask[:, i:i + 1] if mask is not None and mask.dim() == 4 and mask.shape[1] > 1 else mask
@@ -134,6 +141,7 @@ class MultiHeadAttention(nn.Module):
         check_size("key_dim", key_dim)
         check_size("value_dim", value_dim)
         check_dropout("dropout", dropout)
+        check_flag("bias", bias)
         self.d_model, self.num_heads, self.num_kv_heads, self.d_k, self.d_v = d_model, num_heads, num_kv_heads, d_k, d_v
         self.key_dim, self.value_dim, self.dropout = key_dim, value_dim, dropout
         self.w_q = nn.Linear(d_model, num_heads * d_k, bias=bias)
@@ -150,13 +158,17 @@ class MultiHeadAttention(nn.Module):
         is_causal adds causal_mask(T_q, T_k) to it. With a cache, T_k counts the cached keys too, and key and value
         must be left out: the cache appends the query's own.
         """
-        if cache is not None and (key is not None or value is not None):
-            raise ValueError("key and value must not be given with a cache: it keeps the query's own keys and values")
+        check_flag("is_causal", is_causal)
+        check_flag("need_weights", need_weights)
+        if cache is not None:
+            check_type("cache", cache, KVCache)
+            if key is not None or value is not None:
+                raise ValueError("key and value must not be given with a cache: it keeps the query's own")
         key = query if key is None else key
         value = key if value is None else value
         past = 0 if cache is None else len(cache)
         check_inputs(query, key, value, mask, widths=(self.d_model, self.key_dim, self.value_dim),
-                     num_heads=self.num_heads, dtype=self.w_o.weight.dtype, past=past)
+                     num_heads=self.num_heads, weight=self.w_o.weight, past=past)
 
         q = split_heads(self.w_q(query), self.num_heads)                            # (B, h, T_q, d_k)
         k = split_heads(self.w_k(key), self.num_kv_heads)                           # (B, g, T_k, d_k)
@@ -184,6 +196,7 @@ class MultiHeadAttention(nn.Module):
     @classmethod
     def from_loop(cls, loop: MultiHeadAttentionLoop) -> "MultiHeadAttention":
         """The same heads, their weights stacked in order."""
+        check_type("loop", loop, MultiHeadAttentionLoop)
         ours = cls(loop.d_model, loop.num_heads, d_k=loop.d_k, d_v=loop.d_v, bias=loop.w_o.bias is not None)
         ours = ours.to(loop.w_o.weight).train(loop.training)
         stacked = {f"{w}.{name}": torch.cat([getattr(getattr(head, w), name) for head in loop.heads])
@@ -197,6 +210,7 @@ class MultiHeadAttention(nn.Module):
 
         Raises ValueError for add_bias_kv and add_zero_attn, which have no counterpart here.
         """
+        check_type("theirs", theirs, nn.MultiheadAttention)
         if theirs.bias_k is not None:
             raise ValueError("add_bias_kv=True has no counterpart here; build the nn.MultiheadAttention without it")
         if theirs.add_zero_attn:

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import torch
 from helpers import each_path, rand
+from torch import nn
 
 from mhsa import (KVCache, MultiHeadAttention, MultiHeadAttentionLoop, SingleHeadAttention, attention, causal_mask,
                   count_flops, count_memory, count_parameters, merge_heads, padding_mask, split_heads, trace_shapes)
@@ -71,6 +72,28 @@ def test_dropout(value):
     assert message(attention, q, k, v, dropout_p=value) == "dropout_p" + expected
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "0.5", [1], 1j, torch.ones(3)], ids=str)
+def test_scale(value):
+    refused(lambda: attention(q, k, v, scale=value), "scale", "finite", "float")
+
+
+@pytest.mark.parametrize("value", [None, 1, "no", causal_mask(T)], ids=str)
+def test_flags(value):
+    """"no" is true, and a mask may land in is_causal."""
+    for make in (MultiHeadAttention, MultiHeadAttentionLoop):
+        assert message(make, D, H, bias=value).endswith(" is neither True nor False")
+    assert message(layer, x, is_causal=value).startswith("is_causal=")
+    for m in (layer, MultiHeadAttentionLoop(D, H), SingleHeadAttention(D)):
+        assert message(m, x, need_weights=value).startswith("need_weights=")
+    assert message(SingleHeadAttention, D, bias=value).startswith("bias=")
+
+
+@pytest.mark.parametrize("value", [None, "bert", nn.Linear(3, 5), layer, nn.MultiheadAttention, MultiHeadAttentionLoop])
+def test_conversions_want_their_own_class(value):
+    refused(lambda: MultiHeadAttention.from_torch(value), "theirs", type(value).__name__, "MultiheadAttention")
+    refused(lambda: MultiHeadAttention.from_loop(value), "loop", type(value).__name__, "MultiHeadAttentionLoop")
+
+
 @pytest.mark.parametrize("value, what", [
     (None, "=None has type NoneType; a Tensor is needed"), ("her keys", "='her keys' has type str; a Tensor is needed"),
     ([[0.5]], "=[[0.5]] has type list; a Tensor is needed"),
@@ -107,6 +130,7 @@ def test_splitting_and_merging_want_tensors(value):
     ([x, y, y[:1]], ["value", (1, 7), "key", (2, 7)]),
     ([x.double()], ["query", "torch.float64", "torch.float32"]), ([x.half()], ["query", "torch.float16"]),
     ([x, y.double()], ["key", "torch.float64", "torch.float32"]), ([x, y, y.half()], ["value", "torch.float16"]),
+    ([x.to("meta")], ["query", "meta", "weights", "cpu"]),
     ([x, y.to("meta")], ["key", "meta", "query", "cpu"]), ([x, y, y.to("meta")], ["value", "meta", "cpu"])])
 def test_inputs_that_do_not_fit(m, inputs, words):
     refused(lambda: m(*inputs), *words)
@@ -184,6 +208,8 @@ def filled():
 @pytest.mark.parametrize("call, words", [
     (lambda: layer(x, x, cache=KVCache()), ["key", "value", "cache"]),
     (lambda: layer(x, value=x, cache=KVCache()), ["key", "value", "cache"]),
+    *[(lambda value=value: layer(x, cache=value), ["cache", type(value).__name__, "KVCache"])
+      for value in (True, [], {}, KVCache, (None, None))],
     (lambda: layer(x[:1], cache=filled()), ["num_kv_heads", 1, 2, "KVCache()"]),
     (lambda: MultiHeadAttention(D, 2)(x, cache=filled()), ["num_kv_heads", 2, 4, 6, 3]),
     (lambda: layer(x, cache=filled(), mask=causal_mask(T)), ["mask", (5, 5), (2, 4, 5, 10)]),
