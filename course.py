@@ -21,13 +21,7 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 STAMP = VENV / "complete"                                           # written last: no stamp, no whole set-up
 
-LAB = ["-m", "jupyterlab", "--LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb",
-       "--ServerApp.root_dir=" + str(ROOT),                         # else ../assets is not served
-       "--ServerApp.allow_root=True",                               # containers; the server stays on loopback
-       "--LabApp.extension_manager=readonly",                       # no request to the outside; see QUIET too
-       "--LanguageServerManager.autodetect=False"]                  # the search would run npm, which writes to the home
-
-QUIET = VENV / "etc/jupyter/labconfig/page_config.json"             # no pop-up, and no request, for news and updates
+JUPYTER = ROOT / ".jupyter"                                         # its settings: first page, no news, no npm, …
 
 REASONS = [                                                         # in pip's words -> in ours; the first match counts
     ("No space left|not enough space", "The disk is full. Free 3 GB (pip's cache counts too) and start again."),
@@ -78,8 +72,6 @@ def set_up():
     install = [PYTHON, "-m", "pip", "install", "--disable-pip-version-check"]
     run(*install, "-r", "requirements.txt")
     run(*install, "--no-deps", "--no-build-isolation", "-e", ".")   # requirements.txt has setuptools
-    QUIET.parent.mkdir(parents=True, exist_ok=True)
-    QUIET.write_text('{"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": true}}')
     STAMP.write_text(fingerprint())
 
 
@@ -87,6 +79,8 @@ def become(*command):
     """Hand over to a program of .venv; its exit code is ours, and Ctrl-C reaches it alone."""
     os.chdir(str(ROOT))
     os.environ.setdefault("MPLCONFIGDIR", str(VENV / "matplotlib"))  # else it writes to the home folder
+    others = os.environ.get("JUPYTER_CONFIG_PATH")
+    os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join([str(JUPYTER), *filter(None, [others])])
     command = [str(PYTHON), *command]
     if os.name == "posix":
         os.execv(command[0], command)
@@ -112,7 +106,7 @@ def main(args):
     else:
         lessons = [str(path) for path in (ROOT / "notebooks").glob("*.ipynb")]
         subprocess.call([str(PYTHON), "-m", "nbformat.sign", *lessons], stdout=subprocess.DEVNULL)   # `jupyter trust`
-        become(*LAB, *args)
+        become("-m", "jupyterlab", *args)
 
 
 if __name__ == "__main__":

@@ -80,7 +80,6 @@ def test_set_up_is_done_once_and_again_when_the_packages_change(course):
     assert course.did == [f"{sys.executable} -m venv {course.VENV} --clear",
                           f"{python} -m pip install --disable-pip-version-check -r requirements.txt",
                           f"{python} -m pip install --disable-pip-version-check --no-deps --no-build-isolation -e ."]
-    assert "announcements" in course.QUIET.read_text()
     course.set_up()
     assert len(course.did) == 3
     with open(course.ROOT / "requirements.txt", "a") as file:
@@ -191,7 +190,8 @@ def occupied_port():
 def test_jupyterlab_takes_the_next_port_and_wants_the_token_it_prints(tmp_path, occupied_port):
     import course
     folders = {f"JUPYTER_{kind}_DIR": str(tmp_path) for kind in ("CONFIG", "DATA", "RUNTIME")}
-    command = [sys.executable, *course.LAB, "--no-browser", "--ip=127.0.0.1", f"--port={occupied_port}"]
+    folders["JUPYTER_CONFIG_PATH"] = str(course.JUPYTER)
+    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--ip=127.0.0.1", f"--port={occupied_port}"]
     with subprocess.Popen(command, cwd=tmp_path, env=os.environ | folders, stderr=subprocess.PIPE, text=True) as lab:
         try:
             log = ""

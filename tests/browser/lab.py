@@ -75,16 +75,15 @@ def jupyterlab(browser, folder: Path, notebooks: Path = ROOT / "notebooks") -> I
         shutil.copytree(ROOT / "assets", folder / "root/assets")
     homes = {SETTINGS: "settings", "JUPYTERLAB_WORKSPACES_DIR": "workspaces", "JUPYTER_DATA_DIR": "data",
              "JUPYTER_RUNTIME_DIR": "runtime", "JUPYTER_CONFIG_DIR": "config"}
-    homes = {name: str(folder / home) for name, home in homes.items()}
+    homes = {name: str(folder / home) for name, home in homes.items()} | {"JUPYTER_CONFIG_PATH": str(course.JUPYTER)}
     settings = Path(homes[SETTINGS])
     save(settings / "@jupyterlab/notebook-extension/tracker.jupyterlab-settings", windowingMode="none")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     url, token = f"http://127.0.0.1:{port}", secrets.token_hex(8)
-    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--port={port}",
-               f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={folder / 'root'}",
-               *course.LAB[-2:]]                                    # no request to the outside, and no npm
+    command = [sys.executable, "-m", "jupyterlab", "--no-browser", f"--port={port}",
+               f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={folder / 'root'}"]
     with open(folder / "log.txt", "w") as log:
         server = subprocess.Popen(command, env=os.environ | homes | {"PYTHONPATH": str(ROOT)}, stdout=log, stderr=log)
     try:
