@@ -1,0 +1,4 @@
+"""Exercises that know what went wrong: `from mhsa.exercises import lesson01 as ex`, then `ex.ATTEND.check(attend)`."""
+from mhsa.exercises.engine import Exercise, cells, exercises
+
+__all__ = ["Exercise", "cells", "exercises"]

@@ -1,0 +1,112 @@
+"""An exercise is data: here is what a notebook shows of it and what a learner calls; judge.py finds the words."""
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+
+import torch
+
+from mhsa.exercises import progress
+from mhsa.exercises.judge import verdict
+
+INTRODUCTION = """## Exercises
+
+Finish each cell and run it: the check says that it is right, or what it sees. A hint costs nothing."""
+
+
+@dataclass(repr=False)
+class Exercise:
+    """One exercise.
+
+    reference:  the right answer; its name, arguments and docstring make the stub. Without arguments: a value is asked
+    inputs:     what it is tried on, one list of arguments each
+    mistakes:   (wrong answer, what the learner should look at): a function, or a value where a value is asked
+    given:      a function NAME_given with code to complete (`return ...`) or to mend, shown in place of an empty stub
+    run:        (answer, *inputs) -> what is compared, where that is not answer(*inputs)
+    tolerance:  relative and absolute; for a result in float32 it is at least 1e-5
+    """
+    title: str
+    difficulty: int                                                 # 1 to 5
+    minutes: int
+    task: str                                                       # markdown
+    reference: Callable
+    hints: Sequence[str]
+    mistakes: Sequence[tuple[object, str]]
+    inputs: Sequence[Sequence] = ((),)
+    given: Callable | None = None
+    run: Callable | None = None
+    tolerance: float = 1e-9
+
+    def __post_init__(self):
+        self.answer_name = self.reference.__name__
+        self.name = self.answer_name.upper()
+        self.lesson = self.reference.__module__.rsplit(".", 1)[-1]  # "lesson03"
+        self.signature = inspect.signature(self.reference)
+        self.asks_value = not self.signature.parameters
+        self.input_names = [*self.signature.parameters]
+        if self.run:
+            self.input_names = [*inspect.signature(self.run).parameters][1:]
+        self._hints_given = 0
+
+    def __repr__(self):
+        return f"Exercise {self.name}: {self.title}"
+
+    @property
+    def card(self) -> str:
+        """Markdown: title, difficulty, minutes, what to write, signature with shapes."""
+        parts = [f"### {self.title}", f"**Difficulty** {self.difficulty} of 5 · **Minutes** {self.minutes}", self.task]
+        if not self.asks_value:
+            parts.append(f"`{self.answer_name}{self.signature}`: {inspect.getdoc(self.reference)}")
+        return "\n\n".join([*parts, f"Stuck? `ex.{self.name}.hint()`, then `ex.{self.name}.solution()`."])
+
+    @property
+    def stub(self) -> str:
+        """The code cell to start from; it ends in the check."""
+        check = f"ex.{self.name}.check({self.answer_name})"
+        if self.asks_value:
+            return f"{self.answer_name} = ...\n\n{check}"
+        code = f"def {self.answer_name}{self.signature}:\n    ..."
+        if self.given:
+            code = inspect.getsource(self.given).replace(self.given.__name__, self.answer_name).rstrip()
+        return f"{code}\n\n\n{check}"
+
+    def check(self, answer, seconds: int | float = 5) -> None:
+        """Say whether the answer is right, and if not, what to look at."""
+        right, text = verdict(self, answer, seconds)
+        print(text)
+        if right:
+            progress.record(self.lesson, self.name)
+
+    def hint(self) -> None:
+        """One hint more each call."""
+        self._hints_given += 1
+        if self._hints_given <= len(self.hints):
+            print(f"Hint {self._hints_given} of {len(self.hints)}: {self.hints[self._hints_given - 1]}")
+        else:
+            print(f"There are no more than these {len(self.hints)} hints. ex.{self.name}.solution() shows an answer.")
+
+    def solution(self) -> None:
+        """The source of the answer that every check compares with."""
+        print(inspect.getsource(self.reference).rstrip())
+
+
+def random_numbers(seed: int) -> Callable:
+    """A function of a shape that returns random float64 numbers, the same on every machine."""
+    generator = torch.Generator().manual_seed(seed)
+    return lambda *shape: torch.randn(shape, generator=generator, dtype=torch.float64)
+
+
+def exercises(lesson: ModuleType) -> list[Exercise]:
+    """The exercises of a lesson module, in order."""
+    return [value for value in vars(lesson).values() if isinstance(value, Exercise)]
+
+
+def cells(lesson: ModuleType) -> list[tuple[str, str, str]]:
+    """The notebook cells of a lesson's exercises: (cell type, cell id, source) each."""
+    name = lesson.__name__.rsplit(".", 1)[-1]
+    result = [("markdown", "exercises", INTRODUCTION),
+              ("code", "exercises-import", f"from mhsa.exercises import {name} as ex")]
+    for exercise in exercises(lesson):
+        slug = exercise.name.lower().replace("_", "-")
+        result += [("markdown", f"{slug}-card", exercise.card), ("code", slug, exercise.stub)]
+    return result
