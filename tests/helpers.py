@@ -1,4 +1,4 @@
-"""What several tests share: fixed random numbers, a comparison, and multi-head attention worked out by hand."""
+"""What several tests share: fixed random numbers, a comparison, attention worked out by hand, handles on explorers."""
 from itertools import product
 
 import numpy as np
@@ -52,3 +52,15 @@ def by_hand(m, query, key, value, allowed=None):
             heads[b, t, i] = weights[b, i, t] @ v[g][b]
     out = torch.from_numpy(project(m.w_o, torch.from_numpy(heads.reshape(B, T_q, -1)), 1)[0])
     return out, torch.from_numpy(weights)
+
+
+def controls(explorer):
+    """{description: control}, row by row."""
+    return {control.description: control for row in explorer.children[:-1] for control in row.children}
+
+
+def drawings(explorer):
+    """A list that every new picture is added to."""
+    drawn = []
+    explorer.view.observe(lambda change: drawn.append(change["new"]), names="svg")
+    return drawn

@@ -4,21 +4,12 @@ import re
 
 import pytest
 import torch
+from helpers import controls, drawings
 
 from mhsa import MultiHeadAttention, explore
 from mhsa.count import PRESETS
 from mhsa.draw.cost import in_units
 from mhsa.draw.svg import describe
-
-
-def controls(explorer):
-    return {control.description: control for row in explorer.children[:-1] for control in row.children}
-
-
-def drawings(explorer):
-    drawn = []
-    explorer.view.observe(lambda change: drawn.append(change["new"]), names="svg")
-    return drawn
 
 
 def slices(explorer):

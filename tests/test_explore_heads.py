@@ -6,6 +6,7 @@ import sys
 
 import pytest
 import torch
+from helpers import controls, drawings
 from ipywidgets import IntSlider
 from traitlets import HasTraits, Int
 
@@ -23,12 +24,6 @@ def pair_explorer():
     state, slider = Pair(), IntSlider(min=1, max=11)
     tie(state, "a", slider)
     return Explorer(state, lambda s: picture(7, 7, f"{s.a} over {s.b}", f"= {s.a / s.b:.2f}"), [slider]), slider
-
-
-def drawings(explorer):
-    drawn = []
-    explorer.view.observe(lambda change: drawn.append(change["new"]), names="svg")
-    return drawn
 
 
 def test_control_and_state_move_each_other_and_draw_once():
@@ -80,10 +75,6 @@ def test_the_causal_mask_crosses_out_what_comes_later():
     places = {(SENTENCE.index(query), SENTENCE.index(key)) for _, query, key in shown(explorer)}
     assert places == {(i, j) for i in range(4) for j in range(i + 1)}
     assert explorer.view.svg.count("Mia may not read keys") == 2
-
-
-def controls(explorer):
-    return {control.description: control for row in explorer.children[:-1] for control in row.children}
 
 
 def test_heads_keeps_its_value_when_it_still_divides():

@@ -5,6 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 import torch
+from helpers import controls
 
 from mhsa import explore
 from mhsa.draw.svg import describe
@@ -29,10 +30,6 @@ def written(part):
 
 def press(explorer, q, k):
     explorer.view._handle_custom_msg({"press": f"{q},{k}"}, [])
-
-
-def controls(explorer):
-    return {control.description: control for row in explorer.children[:-1] for control in row.children}
 
 
 def scores(queries, keys):

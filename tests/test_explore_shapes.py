@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 import torch
+from helpers import controls, drawings
 
 from mhsa import explore, trace_shapes
 from mhsa.draw.colors import HEADS
@@ -161,16 +162,6 @@ def test_the_trace_of_a_wrong_split_knows_where_each_number_went():
         for flat in range(60) if tensor is not None else ():
             index, offset = step.where(flat // 30, flat // 10 % 3, flat % 10)
             assert tensor[index] == flat == memory(tensor)[offset]
-
-
-def controls(explorer):
-    return {control.description: control for row in explorer.children[:-1] for control in row.children}
-
-
-def drawings(explorer):
-    drawn = []
-    explorer.view.observe(lambda change: drawn.append(change["new"]), names="svg")
-    return drawn
 
 
 def test_step_play_and_press_go_to_a_step():
