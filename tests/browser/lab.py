@@ -24,8 +24,8 @@ SETTINGS = "JUPYTERLAB_SETTINGS_DIR"
 class Lab:
     """A running JupyterLab: `open` gives a page with one notebook in it, `run_all` runs it from the menu."""
 
-    def __init__(self, url: str, token: str, settings: Path, browser):
-        self.url, self.token, self.settings, self.browser = url, token, settings, browser
+    def __init__(self, url: str, token: str, settings: Path, notebooks: Path, browser):
+        self.url, self.token, self.settings, self.notebooks, self.browser = url, token, settings, notebooks, browser
 
     def open(self, notebook: str, theme: str = "Light", **context):
         save(self.settings / "@jupyterlab/apputils-extension/themes.jupyterlab-settings", theme=f"JupyterLab {theme}")
@@ -95,7 +95,7 @@ def jupyterlab(browser, folder: Path, notebooks: Path = ROOT / "notebooks") -> I
                 if server.poll() is not None:
                     raise RuntimeError((folder / "log.txt").read_text()) from None
                 time.sleep(0.5)
-        yield Lab(url, token, settings, browser)
+        yield Lab(url, token, settings, folder / "root/notebooks", browser)
     finally:
         server.terminate()
         server.wait(20)

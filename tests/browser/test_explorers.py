@@ -1,0 +1,59 @@
+"""Every explorer by keyboard: fifty quick keys on its sliders leave a valid pair and its picture."""
+import random
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook
+
+KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+# explorer, the sliders that are moved, and what its picture says with d_model = 12 and 3 heads, say
+EXPLORERS = {
+    "heads(12, 3)": (["d_model", "heads"], "d_model = {0} = {1} head"),
+    "parameters(96, 6)": (["d_model", "heads"], "d_model {0:,}, {1} heads"),
+    "cost(d_model=512, num_heads=8)": (["d_model", "heads"], "d_model {0:,}, {1} heads"),
+    "shapes(1, 3, 12, 3, step=3)": (["d_model", "heads"], "Shape (1, 3, {1}, {2})"),
+    "masks(length=3)": (["padding length"], "padding_mask([{0}], 4)"),
+}
+
+
+@pytest.fixture(scope="module")
+def page(lab):
+    sources = [f"from mhsa import explore\nexplore.{name}" for name in EXPLORERS]
+    cells = [new_code_cell(source) for source in sources]
+    nbformat.write(new_notebook(cells=cells, metadata={"kernelspec": KERNEL}), lab.notebooks / "explorers.ipynb")
+    page = lab.open("explorers.ipynb", "Dark")
+    lab.run_all(page)
+    yield page
+    page.context.close()
+
+
+@pytest.mark.parametrize("name", EXPLORERS)
+def test_quick_keys_leave_the_right_picture(lab, page, name):
+    labels, says = EXPLORERS[name]
+    number = list(EXPLORERS).index(name)
+    explorer, rng = page.locator(".mhsa-explorer").nth(number), random.Random(number)
+    sliders = [explorer.locator(".widget-hslider").filter(has=page.locator(f".widget-label:text-is('{label}')"))
+               for label in labels]
+    for _ in range(50):
+        rng.choice(sliders).locator(".noUi-handle").focus()
+        page.keyboard.press(rng.choice(["ArrowRight", "ArrowLeft", "ArrowRight", "ArrowLeft", "Home", "End"]))
+    page.keyboard.press("ArrowLeft")                               # not the whole length: that needs no padding mask
+    page.wait_for_timeout(1000)                                    # the last key's picture
+    lab.wait_idle(page)
+    values = [int(slider.locator(".widget-readout").inner_text().replace(",", "")) for slider in sliders]
+    values += [values[0] // values[1]] if len(values) == 2 else []
+    assert len(values) == 1 or values[0] % values[1] == 0
+    picture = explorer.locator(".mhsa-picture svg").get_attribute("aria-label")
+    assert says.format(*values) in picture, (values, picture)
+    assert page.problems == []
+
+
+def test_a_key_on_a_cell_paints_the_mask(page):
+    explorer = page.locator(".mhsa-explorer").nth(list(EXPLORERS).index("masks(length=3)"))
+    cell = explorer.locator("[data-key]").first
+    before = explorer.locator(".mhsa-picture svg").get_attribute("aria-label")
+    cell.focus()
+    page.keyboard.press("Enter")
+    explorer.locator(f".mhsa-picture svg:not([aria-label='{before}'])").wait_for()
+    assert "closed" in explorer.locator("[data-key]").first.get_attribute("aria-label").lower()
+    assert explorer.locator("[data-key]:focus").count() == 1       # the focus survived the redraw
