@@ -1,7 +1,13 @@
 """Property tests that repeat themselves, and the way to see an error as a user sees it."""
+import os
+import tempfile
+from pathlib import Path
+
 import jaxtyping
 import pytest
 from hypothesis import settings
+
+os.environ["MHSA_PROGRESS"] = str(Path(tempfile.mkdtemp()) / "progress.json")   # not the user's own
 
 settings.register_profile("course", derandomize=True, deadline=None, max_examples=25)
 settings.load_profile("course")

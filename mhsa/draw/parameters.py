@@ -1,5 +1,4 @@
 """The four weight matrices of a layer, to scale."""
-from collections.abc import Sequence
 from textwrap import wrap
 
 from mhsa.draw.colors import head_color, text_on
@@ -9,14 +8,13 @@ SIDE, GAP, TOP = 170, 30, 56                                       # the longest
 
 
 def draw_parameters(d_model: int, num_heads: int, num_kv_heads: int, d_k: int, counts: dict[str, int],
-                    per_head: int, totals: Sequence[tuple[int, int]], note: str) -> str:
+                    per_head: int, comparison: str, note: str) -> str:
     """The matrices, their slices coloured by head, above a table of formula, weights and share.
 
-    counts: weights by part, "W_Q" first; totals: (num_heads, total) for the choices of num_heads beside this one.
+    counts: weights by part, "W_Q" first; comparison: a line on other choices; note: a line on this one.
     """
     h, g, total = num_heads, num_kv_heads, sum(counts.values())
     scale = SIDE / max(d_model, h * d_k)
-    share = h // g                                                 # query heads that read one key-value head
     parts = []
     for i, (name, slices) in enumerate((("W_Q", h), ("W_K", g), ("W_V", g), ("W_O", h))):
         rows, columns = (d_model, slices * d_k) if name != "W_O" else (slices * d_k, d_model)
@@ -32,16 +30,14 @@ def draw_parameters(d_model: int, num_heads: int, num_kv_heads: int, d_k: int, c
     rows = counts | {"total": total, "a head": per_head}
     table = [_row(y + 22 * i, name, formulas[name], n, n / total) for i, (name, n) in enumerate(rows.items())]
     y += 22 * len(rows) + 6
-    others = "total with h heads:  " + "  ·  ".join(f"h={n} {count:,}" for n, count in totals)
     title = f"Parameters of one layer: {total:,}"
     each = ", ".join(f"{name} {count:,}" for name, count in counts.items())
     desc = (f"d_model {d_model:,}, {h} heads of width {d_k}, {g} key-value heads. {each}; "
             f"one head uses {per_head:,}. {note}")
-    reads = f"{share} query heads share each key-value head. " if share > 1 else ""
-    lines = wrap(reads + note, 130)
+    lines = wrap(note, 130)
     heading = text(title, 16, 26, size=17, font_weight="600")
     return picture(872, y + 34 + 17 * len(lines), title, desc, heading, *parts, *table,
-                   text(others, 16, y + 10, size=12),
+                   text(comparison, 16, y + 10, size=12),
                    *(text(line, 16, y + 34 + 17 * i, size=12, fill=MUTED) for i, line in enumerate(lines)))
 
 

@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from mhsa.exercises.engine import Exercise, random_numbers
+from mhsa.exercises.questions02 import quiz  # noqa: F401 (ex.quiz() in the lesson)
 
 rand = random_numbers(seed=2)
 

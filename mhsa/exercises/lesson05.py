@@ -4,6 +4,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from mhsa.exercises.engine import Exercise, random_numbers
+from mhsa.exercises.questions05 import quiz  # noqa: F401 (ex.quiz() in the lesson)
 from mhsa.masks import causal_mask, padding_mask
 
 rand = random_numbers(seed=5)
@@ -333,15 +334,18 @@ def drop(weights, p, training):
 
 
 def factors(answer, weights, p, training):
-    """By which factors the weights were changed, without repeats."""
+    """By which factors the weights were changed, without repeats, and whether about a share p of them is 0."""
     out = answer(weights, p, training)
-    return out if out is None or out is ... else (out / weights).detach().round(decimals=6).unique()
+    if out is None or out is ...:
+        return out
+    share = (out == 0).double().mean()
+    return torch.cat([(out / weights).detach().round(decimals=6).unique(), (share - p * training).abs()[None] < 0.15])
 
 
 DROP = Exercise(
     title="Dropout on the weights", difficulty=2, minutes=4, reference=drop, run=factors,
     task="Drop weights in training, and leave them alone otherwise. In training a weight is either 0 or divided by 1 "
-         "- p. Compared are the factors between your weights and the given ones.",
+         "- p. Compared: the factors between your weights and the given ones, and the share that is dropped.",
     inputs=[(rand(2, 11, 13).softmax(-1), p, training) for p in (0.5, 0.2) for training in (True, False)],
     hints=(
         "`F.dropout` has a third argument. What is its default?",
@@ -359,6 +363,8 @@ DROP = Exercise(
          "ones divided?"),
         (lambda w, p, training: F.normalize(F.dropout(w, p, training), p=1, dim=-1),
          "You bring each row back to a sum of 1. Dropout does not: after it the rows sum to 1 on average only."),
+        (lambda w, p, training: w * (torch.rand(w.shape) < p) / (1 - p) if training else w,
+         "Yours keeps a weight with probability p. p is the probability to *drop*: try p = 0.2 and count the zeros."),
         (lambda w, p, training: F.dropout(w, 1 - p, training),
          "You swapped keep and drop: p is the probability to *drop*."),
         (lambda w, p, training: F.dropout(w, p, training) if training else w * (1 - p),

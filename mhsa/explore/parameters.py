@@ -56,15 +56,17 @@ def draw(state: ParametersState) -> str:
     if h > MOST_HEADS:
         raise ValueError(f"num_heads={h} is more than this picture can show; up to {MOST_HEADS} will do")
     counts = {"W_Q": n.w_q, "W_K": n.w_k, "W_V": n.w_v, "W_O": n.w_o} | ({"biases": n.bias} if state.bias else {})
-    others = [m for m in (divisors(state.d_model) if not state.free_d_k else (1, 2, 4, 8, 16, 32)) if m <= MOST_HEADS]
-    totals = [(m, count_parameters(state.d_model, m, d_k=d_k, bias=state.bias).total) for m in others[:6]]
-    if state.free_d_k:
-        note = "d_k is free: every head more adds its own weights, and h · d_k need not equal d_model."
-    else:
-        note = "Tied, h · d_k = d_model: with a key-value head for each head the total is the same for every h."
+    def full(heads: int) -> str:
+        return f"{count_parameters(state.d_model, heads, d_k=d_k, bias=state.bias).total:,}"
+
+    choices = [m for m in (divisors(state.d_model) if d_k is None else (1, 2, 4, 8, 16, 32)) if m <= MOST_HEADS]
+    comparison = "total with h heads:  " + "  ·  ".join(f"h={m} {full(m)}" for m in choices[:6])
+    note = ("Tied, h · d_k = d_model: the total is the same for every h." if d_k is None else
+            "d_k is free: every head more adds its own weights, and h · d_k need not equal d_model.")
     if g < h:
-        note += " (Totals for other h: without grouping.)"
-    return draw_parameters(state.d_model, h, g, d_k or state.d_model // h, counts, n.per_head, totals, note)
+        comparison = f"With a key-value head for each of the {h} heads the total would be {full(h)}."
+        note = f"{h // g} query heads share each key-value head: only W_K and W_V shrink."
+    return draw_parameters(state.d_model, h, g, d_k or state.d_model // h, counts, n.per_head, comparison, note)
 
 
 def parameters(d_model: int = 512, num_heads: int = 8, *, num_kv_heads: int | None = None, d_k: int | None = None,

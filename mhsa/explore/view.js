@@ -38,7 +38,7 @@ function render({ model, el }) {
   function light(part) {
     lit = part;
     picture.querySelector(".mhsa-rings")?.remove();
-    line.textContent = part ? part.getAttribute("aria-label") : HINT;
+    line.textContent = part ? part.getAttribute("aria-label") : all().length ? HINT : "";
     if (!part) return;
     const svg = picture.querySelector("svg");
     const rings = document.createElementNS(SVG, "g");

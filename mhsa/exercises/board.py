@@ -1,0 +1,81 @@
+"""The progress board: what is solved, and how many minutes are left."""
+import importlib
+
+from ipywidgets import HTML, Button, HBox, Layout, VBox
+
+from mhsa.draw.svg import Svg, el
+from mhsa.exercises import progress
+from mhsa.exercises.engine import exercises
+from mhsa.exercises.quiz import said
+
+# Title and minutes to read, as each lesson's first cell says
+LESSONS = {
+    "lesson01": ("1 · One head", 20),
+    "lesson02": ("2 · Many heads", 25),
+    "lesson03": ("3 · Split and merge", 30),
+    "lesson04": ("4 · Counting", 25),
+    "lesson05": ("5 · Masks and cross-attention", 30),
+}
+HEADER = ("lesson", "exercises solved", "quiz", "minutes left")
+
+
+def rows(fresh: bool = False) -> list[list[str]]:
+    """One row a lesson and one in all: as the learner's progress is, or with `fresh` as for one who begins."""
+    table, minutes_in_all = [], 0
+    for name, (title, reading) in LESSONS.items():
+        lesson = importlib.import_module(f"mhsa.exercises.{name}")
+        all_of_it = exercises(lesson)
+        solved = [] if fresh else progress.solved(name)
+        score = None if fresh else progress.quiz_score(name)
+        done = sum(exercise.name in solved for exercise in all_of_it)
+        minutes = sum(exercise.minutes for exercise in all_of_it if exercise.name not in solved)
+        minutes += reading if score is None else 0                  # the quiz ends a lesson: it has been read
+        minutes_in_all += minutes
+        quiz = f"{score[0]} of {score[1]}" if score else "not yet"
+        table.append([title, f"{done} of {len(all_of_it)}", quiz, str(minutes)])
+    return [*table, ["in all", "", "", str(minutes_in_all)]]
+
+
+def to_html(table: list[list[str]]) -> Svg:
+    def line(tag: str, words: list[str]) -> Svg:
+        return el("tr", *(el(tag, word, style="padding: 2px 24px 2px 0; text-align: left") for word in words))
+    return el("table", line("th", list(HEADER)), *(line("td", row) for row in table))
+
+
+def to_markdown(table: list[list[str]]) -> str:
+    return "\n".join("| " + " | ".join(row) + " |" for row in [HEADER, ["---"] * len(HEADER), *table])
+
+
+class Board(VBox):
+    """Shows the progress as it is when the cell runs, and again by a button. "Start over" asks first."""
+
+    def __init__(self):
+        self.table, self.trouble = HTML(), HTML()
+        self.refresh = Button(description="Refresh")
+        self.start_over = Button(description="Start over", tooltip="Forget all progress; asks first")
+        self.really = Button(description="Really start over", button_style="danger")
+        self.keep = Button(description="Keep my progress")
+        question = HTML("Forget everything that you have solved?")
+        self.ask = VBox([question, HBox([self.keep, self.really])], layout=Layout(display="none"))
+        self.refresh.on_click(lambda _: self._show())
+        self.start_over.on_click(lambda _: self._show(asking=True))
+        self.really.on_click(lambda _: self._show(said(progress.reset)))
+        self.keep.on_click(lambda _: self._show())
+        super().__init__([self.table, HBox([self.refresh, self.start_over]), self.ask, self.trouble])
+        self._show()
+
+    def _show(self, trouble: str = "", asking: bool = False) -> None:
+        def draw():
+            self.table.value = to_html(rows())
+        trouble = "\n".join(filter(None, [trouble, said(draw)]))
+        self.trouble.value = el("div", trouble, role="alert") if trouble else ""
+        self.ask.layout.display = None if asking else "none"
+
+    def _repr_mimebundle_(self, **kwargs) -> dict:
+        still = to_markdown(rows(fresh=True))                       # stored, it must not depend on whose progress it is
+        return super()._repr_mimebundle_(**kwargs) | {"text/plain": still, "text/markdown": still}
+
+
+def board() -> Board:
+    """The board: `from mhsa.exercises import board`, then `board()`."""
+    return Board()

@@ -1,0 +1,186 @@
+"""A quiz is data too: questions, and for each answer what to say to it. Here they are asked, with ipywidgets."""
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from html import escape
+from io import StringIO
+from math import isfinite
+from textwrap import wrap
+
+from ipywidgets import HTML, Button, Checkbox, Layout, RadioButtons, Text, VBox
+
+from mhsa.draw.svg import picture, text
+from mhsa.exercises import progress
+from mhsa.explore.view import SvgView
+
+LETTERS = "abcdefgh"
+WIDE = Layout(width="auto")
+THOUSANDS = re.compile(r"[-−]?[1-9]\d{0,2}([ ,_']\d{3})+")
+
+
+@dataclass(frozen=True)
+class Option:
+    text: str                                                       # plain, it stands on a control
+    why: str                                                        # said when it is chosen
+    right: bool = False
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Choose the right option, or with `several` all that are right."""
+    text: str                                                       # may hold `code` and *emphasis*
+    options: Sequence[Option]
+    several: bool = False
+
+    @property
+    def how(self) -> str:
+        return "choose all that are true" if self.several else "choose one"
+
+    @property
+    def labels(self) -> list[str]:
+        return [f"{letter} · {option.text}" for letter, option in zip(LETTERS, self.options)]
+
+    def judge(self, chosen: Sequence[int]) -> tuple[bool | None, list[str]]:
+        """Whether the options of these numbers are the right ones (None if there are none), and what to say."""
+        if not chosen:
+            return None, ["Choose first, then check."]
+        lines = [verdict(self.options[i].right, LETTERS[i], self.options[i].why) for i in chosen]
+        missing = sum(option.right for option in self.options) - sum(self.options[i].right for i in chosen)
+        if self.several and missing:
+            lines.append(f"✗ Not all yet: {missing} more {'is' if missing == 1 else 'are'} true.")
+        return missing == 0 and all(self.options[i].right for i in chosen), lines
+
+
+@dataclass(frozen=True)
+class Number:
+    """Type a number. Known wrong ones have their own words, all others share `otherwise`."""
+    text: str
+    answer: float
+    why: str
+    wrong: Mapping[float, str]
+    otherwise: str
+    tolerance: float = 0.0                                          # absolute
+    how = "type a number"
+    labels = ()
+
+    def judge(self, typed: str) -> tuple[bool | None, list[str]]:
+        """As for Choice; None also if it is no number."""
+        value = to_number(typed)
+        if value is None:
+            return None, ["Type a number alone, such as 12 or 0.5."]
+        for number, why in {self.answer: self.why, **self.wrong}.items():
+            if abs(value - number) <= self.tolerance:
+                return number == self.answer, [verdict(number == self.answer, typed.strip(), why)]
+        return False, [verdict(False, typed.strip(), self.otherwise)]
+
+
+Question = Choice | Number
+
+
+def verdict(right: bool, answer: str, why: str) -> str:
+    return f"✓ {answer} is right. {why}" if right else f"✗ {answer} is not right. {why}"
+
+
+def to_number(typed: str) -> float | None:
+    """12, 1,048,576 or 1 048 576, 0.5 or 0,5; None for anything else."""
+    typed = typed.strip()
+    typed = re.sub(r"[ ,_']", "", typed) if THOUSANDS.fullmatch(typed) else typed.replace(",", ".")
+    try:
+        number = float(typed.replace("−", "-"))
+    except ValueError:
+        return None
+    return number if isfinite(number) else None
+
+
+def to_html(words: str) -> str:
+    """Escaped, with `code` and *emphasis*."""
+    words = re.sub(r"`(.+?)`", r"<code>\1</code>", escape(words))
+    return re.sub(r"\*(.+?)\*", r"<em>\1</em>", words)
+
+
+def said(action: Callable[[], object]) -> str:
+    """What the action prints, each line once: in a widget's callback nobody would see it."""
+    with redirect_stdout(StringIO()) as printed:
+        action()
+    return "\n".join(dict.fromkeys(printed.getvalue().splitlines()))
+
+
+class Asked(VBox):
+    """One question on the screen. `right` is None until it is answered."""
+
+    def __init__(self, number: int, question: Question, answered: Callable[[], None]):
+        self.question, self.right, self._answered = question, None, answered
+        self.controls = make_controls(question)
+        self.button = Button(description="Check", tooltip=f"Check question {number}")
+        self.feedback = HTML(layout=WIDE)
+        self.button.on_click(self._check)
+        if isinstance(question, Number):
+            self.controls[0].observe(self._check, names="value")   # Enter, or leaving the field
+        title = HTML(f"<b>{number}.</b> {to_html(question.text)} ({question.how})", layout=WIDE)
+        super().__init__([title, *self.controls, self.button, self.feedback], layout=Layout(margin="0 0 16px 0"))
+
+    def _judge(self) -> tuple[bool | None, list[str]]:
+        first = self.controls[0]
+        if isinstance(self.question, Number):
+            return self.question.judge(first.value)
+        if self.question.several:
+            return self.question.judge([i for i, box in enumerate(self.controls) if box.value])
+        return self.question.judge([] if first.index is None else [first.index])
+
+    def _check(self, _event) -> None:
+        right, lines = self._judge()
+        self.feedback.value = f'<div role="alert">{"<br>".join(map(to_html, lines))}</div>'
+        if right is not None:
+            self.right = right
+            self._answered()
+
+
+def make_controls(question: Question) -> list:
+    if isinstance(question, Number):
+        return [Text(placeholder="a number", tooltip="your answer, a number", continuous_update=False)]
+    if question.several:
+        return [Checkbox(description=label, indent=False, layout=WIDE) for label in question.labels]
+    return [RadioButtons(options=question.labels, index=None, layout=WIDE)]
+
+
+class Quiz(VBox):
+    """The questions of a lesson. The score is kept; as an output without a kernel the questions can still be read."""
+
+    def __init__(self, lesson: str, questions: Sequence[Question]):
+        self.lesson = lesson
+        self.asked = [Asked(i, question, self._record) for i, question in enumerate(questions, start=1)]
+        self.view = SvgView()                                       # it also keeps the arrow keys from JupyterLab
+        super().__init__([*self.asked, self.view], _dom_classes=("mhsa-explorer",))
+        self._show_score()
+
+    @property
+    def score(self) -> int:
+        return sum(asked.right is True for asked in self.asked)
+
+    def _record(self) -> None:
+        self._show_score(said(lambda: progress.record_quiz(self.lesson, self.score, len(self.asked))))
+
+    def _show_score(self, trouble: str = "") -> None:
+        answered = sum(asked.right is not None for asked in self.asked)
+        line = f"{answered} of {len(self.asked)} answered, {self.score} right."
+        best = progress.quiz_score(self.lesson)
+        if best:
+            line += f" Best so far: {best[0]} of {best[1]}."
+        lines = [line, *wrap(trouble, 110)]
+        self.view.svg = picture(860, 12 + 22 * len(lines), "Score", " ".join(lines),
+                                *(text(words, 2, 20 + 22 * i, size=14) for i, words in enumerate(lines)))
+
+    def _repr_mimebundle_(self, **kwargs) -> dict:
+        live = super()._repr_mimebundle_(**kwargs)
+        still = to_markdown([asked.question for asked in self.asked])
+        return live | {"text/plain": still, "text/markdown": still}
+
+
+def to_markdown(questions: Sequence[Question]) -> str:
+    """The questions and options, without the answers."""
+    parts = [f"**Quiz: {len(questions)} questions.** Run this cell to answer them."]
+    for i, question in enumerate(questions, start=1):
+        parts.append("\n".join([f"{i}. {question.text} ({question.how})",
+                                *(f"   - {label}" for label in question.labels)]))
+    return "\n\n".join(parts)
