@@ -1,5 +1,6 @@
 """The progress board: what is solved, and how many minutes are left."""
 import importlib
+from typing import Any
 
 from ipywidgets import HTML, Button, HBox, Layout, VBox
 
@@ -73,7 +74,8 @@ class Board(VBox):
 
     def _repr_mimebundle_(self, **kwargs) -> dict:
         still = to_markdown(rows(fresh=True))                       # stored, it must not depend on whose progress it is
-        return super()._repr_mimebundle_(**kwargs) | {"text/plain": still, "text/markdown": still}
+        live: Any = super()._repr_mimebundle_(**kwargs)
+        return live | {"text/plain": still, "text/markdown": still}
 
 
 def board() -> Board:

@@ -7,6 +7,7 @@ from html import escape
 from io import StringIO
 from math import isfinite
 from textwrap import wrap
+from typing import Any
 
 from ipywidgets import HTML, Button, Checkbox, Layout, RadioButtons, Text, VBox
 
@@ -172,7 +173,7 @@ class Quiz(VBox):
                                 *(text(words, 2, 20 + 22 * i, size=14) for i, words in enumerate(lines)))
 
     def _repr_mimebundle_(self, **kwargs) -> dict:
-        live = super()._repr_mimebundle_(**kwargs)
+        live: Any = super()._repr_mimebundle_(**kwargs)
         still = to_markdown([asked.question for asked in self.asked])
         return live | {"text/plain": still, "text/markdown": still}
 
