@@ -137,7 +137,8 @@ def test_the_peak_counts_what_lives_at_once():
 @pytest.mark.parametrize("backward", [False, True])
 def test_memory_grows_with_tokens_and_with_their_square_once_weights_are_asked_for(backward):
     def growth(name):
-        small, large = (bench.measure_memory(Cell(1, T, 16, 2, backward), name) for T in (1024, 2048))     # below, the CPU kernel takes smaller blocks
+        sizes = (Cell(1, T, 16, 2, backward) for T in (1024, 2048))    # below, the CPU kernel takes smaller blocks
+        small, large = (bench.measure_memory(cell, name) for cell in sizes)
         return large["bytes"] / small["bytes"]
     assert growth("ours") <= 2.2 and growth("ours, causal") <= 2.2 and growth("ours, weights") > 3.5
     assert growth("torch, weights") > 3.5 and (growth("torch") > 3.5) != backward     # its fast path stores the map
