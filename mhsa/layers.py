@@ -29,10 +29,9 @@ def attention(q: Float[Tensor, "*lead T_q d_k"], k: Float[Tensor, "*lead T_k d_k
     check_attention(q, k, v, mask, scale, dropout_p)
     scale = 1 / sqrt(q.shape[-1]) if scale is None else scale
     half = q.dtype in (torch.float16, torch.bfloat16)
-    flat_q, flat_k = (x[None].flatten(0, -3) for x in ((q.float(), k.float()) if half else (q, k)))    # (n, T, d_k)
+    wide_q, wide_k = (q.float(), k.float()) if half else (q, k)
     with torch.autocast(q.device.type, enabled=False) if half else nullcontext():           # it would go back to half
-        scores = torch.baddbmm(flat_q.new_empty(1, 1, 1), flat_q, flat_k.mT, beta=0, alpha=scale)      # q kᵀ · scale
-    scores = scores.view(*q.shape[:-1], k.shape[-2])                                        # (..., T_q, T_k)
+        scores = (wide_q * scale).contiguous() @ wide_k.contiguous().mT                     # (..., T_q, T_k)
     if mask is not None:
         scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)                   # -inf: an empty row is NaN
     in_place = None if torch.is_grad_enabled() else scores                                  # one map less in memory
@@ -42,7 +41,7 @@ def attention(q: Float[Tensor, "*lead T_q d_k"], k: Float[Tensor, "*lead T_k d_k
     if dropout_p:
         weights = F.dropout(weights, dropout_p)
     weights = weights.to(q.dtype)
-    return weights @ v, weights                                                             # (..., T_q, d_v)
+    return weights @ v.contiguous(), weights                                                # (..., T_q, d_v)
 
 
 class SingleHeadAttention(nn.Module):

@@ -109,7 +109,6 @@ def test_ours_runs_what_the_floor_runs():
     kernel = "_scaled_dot_product_flash_attention_for_cpu"
     calls, x = bench.contestants(SMALL), torch.randn(2, 5, 21)
     assert operations(calls["floor"]) == ["addmm", "addmm", "addmm", kernel, "addmm"] == operations(calls["ours"])
-    assert calls["floor"]()[3].shape == (2, 3, 5, 7)
     grouped = MultiHeadAttention(21, 3, num_kv_heads=1)
     assert operations(lambda: grouped(x)) == ["mm", "mm", "mm", kernel, "mm"]
 
