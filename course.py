@@ -72,6 +72,8 @@ def set_up():
     install = [PYTHON, "-m", "pip", "install", "--disable-pip-version-check"]
     run(*install, "-r", "requirements.txt")
     run(*install, "--no-deps", "--no-build-isolation", "-e", ".")   # requirements.txt has setuptools
+    if subprocess.call([str(PYTHON), "-m", "mhsa.pretrained"]) != 0:
+        print("Lesson 7 has no model yet; it says how to fetch it. The other lessons need none.", flush=True)
     STAMP.write_text(fingerprint())
 
 
@@ -91,6 +93,9 @@ def main(args):
     if args[:1] in (["--help"], ["-h"]):
         print(__doc__)
         return
+    if args and args[0] not in ("test", "refresh") and not args[0].startswith(("-", "notebooks")):
+        stop("{} is no command. These are: test, refresh and --help. Without one, or with options of jupyter lab such "
+             "as --port 9000, it opens the first lesson.".format(args[0]))
     if sys.version_info < (3, 11):
         stop("Python 3.11 or newer is needed; this is {}.{}. Newer ones: python.org.".format(*sys.version_info))
     try:

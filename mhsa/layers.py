@@ -34,10 +34,12 @@ def attention(q: Float[Tensor, "*lead T_q d_k"], k: Float[Tensor, "*lead T_k d_k
         scores = (wide_q * scale).contiguous() @ wide_k.contiguous().mT                     # (..., T_q, T_k)
     if mask is not None:
         scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)                   # -inf: an empty row is NaN
-    in_place = None if torch.is_grad_enabled() else scores                                  # one map less in memory
-    weights = torch.softmax(scores, -1, out=in_place)
+    try:
+        weights = torch.softmax(scores, -1, out=None if torch.is_grad_enabled() else scores)    # one map less in memory
+    except RuntimeError:                                                                    # vmap and jvp know no out=
+        weights = torch.softmax(scores, -1)
     if mask is not None:
-        weights = weights.masked_fill(~mask.any(-1, keepdim=True), 0.0)                     # no key: nothing is read
+        weights = weights.masked_fill(~mask, 0.0)                                           # no key: nothing is read
     if dropout_p:
         weights = F.dropout(weights, dropout_p)
     weights = weights.to(q.dtype)
@@ -177,12 +179,12 @@ class MultiHeadAttention(nn.Module):
             k, v = cache.append(k, v)
 
         T_q, T_k = q.shape[2], k.shape[2]
+        is_causal = is_causal and T_q > 0 and T_k > 0                               # else there is nothing to hide
         if is_causal and (mask is not None or T_q != T_k):                          # the kernel's flag aligns top left
             causal = causal_mask(T_q, T_k, device=q.device)
             mask, is_causal = causal if mask is None else causal & mask, False
         dropout_p = self.dropout if self.training else 0.0
         grouped = self.num_kv_heads < self.num_heads
-
         if not need_weights:
             out = F.scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal, enable_gqa=grouped)
             return self.w_o(merge_heads(out))                                       # (B, T_q, d_model)
@@ -211,10 +213,9 @@ class MultiHeadAttention(nn.Module):
         Raises ValueError for add_bias_kv and add_zero_attn, which have no counterpart here.
         """
         check_type("theirs", theirs, nn.MultiheadAttention)
-        if theirs.bias_k is not None:
-            raise ValueError("add_bias_kv=True has no counterpart here; build the nn.MultiheadAttention without it")
-        if theirs.add_zero_attn:
-            raise ValueError("add_zero_attn=True has no counterpart here; build the nn.MultiheadAttention without it")
+        for name, used in (("add_bias_kv", theirs.bias_k is not None), ("add_zero_attn", theirs.add_zero_attn)):
+            if used:
+                raise ValueError(f"{name}=True has no counterpart here; build the nn.MultiheadAttention without it")
         ours = cls(theirs.embed_dim, theirs.num_heads, key_dim=theirs.kdim, value_dim=theirs.vdim,
                    bias=theirs.in_proj_bias is not None, dropout=theirs.dropout)
         ours = ours.to(theirs.out_proj.weight).train(theirs.training)

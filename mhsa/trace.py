@@ -56,8 +56,11 @@ def trace_shapes(batch: int, tokens: int, d_model: int, num_heads: int, *, wrong
     check_size("tokens", tokens)
     _, d_k, _ = resolve_sizes(d_model, num_heads)
     B, T, h = batch, tokens, num_heads
-    large = count_memory(B, T, d_model, h).total > LARGEST_REAL
-    device = "meta" if large else "cpu"
+    nbytes = count_memory(B, T, d_model, h).total
+    if nbytes >= 2**63:
+        raise ValueError(f"batch={B}, tokens={T} and d_model={d_model} need more bytes than 64-bit addresses reach; "
+                         "smaller sizes will do")
+    device = "meta" if nbytes > LARGEST_REAL else "cpu"
     x = torch.randn(B, T, d_model, device=device)
     w_q, w_k, w_v, w_o = torch.randn(4, d_model, d_model, device=device)
     if wrong_split:

@@ -66,6 +66,42 @@ def test_a_hidden_key_leaves_no_trace():
     same(attention(q.fill_(1e6), low, v, mask)[1], [[1 / 4] * 4 + [0] * 3] * T)
 
 
+def test_a_score_of_minus_infinity_does_not_open_a_closed_key():
+    """1e30 · -1e30 overflows to -inf, below any finite number that closes a key."""
+    q, k, v = torch.tensor([[1e30]]), torch.tensor([[-1e30], [1.0]]), torch.tensor([[3.0], [7.0]])
+    out, weights = attention(q, k, v, torch.tensor([[True, False]]))
+    assert weights[0, 1] == 0 and out[0, 0] in (0, 3)
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")     # torch's own forward mode uses it
+@pytest.mark.parametrize("grad", [True, False])
+def test_vmap_and_jvp_work_with_and_without_gradients(grad):
+    q, k, v = inputs(3)
+    mask = rand(T, S) > 0
+    expected, (one, small) = attention(q, k, v, mask), (rand(3, T, D_K, seed=7), 1e-6)
+    with torch.set_grad_enabled(grad):
+        for got, right in zip(torch.vmap(lambda q, k, v: attention(q, k, v, mask))(q, k, v), expected, strict=True):
+            same(got, right)
+        out, slope = torch.func.jvp(lambda q: attention(q, k, v, mask)[0], (q,), (one,))
+        with torch.autograd.forward_ad.dual_level():
+            dual = attention(torch.autograd.forward_ad.make_dual(q, one), k, v, mask)[0]
+            same(torch.autograd.forward_ad.unpack_dual(dual).tangent, slope)
+    difference = attention(q + small * one, k, v, mask)[0] - attention(q - small * one, k, v, mask)[0]
+    same(out, expected[0])
+    same(slope, difference / (2 * small), 1e-7)
+
+
+def test_without_gradients_the_weights_take_the_place_of_the_scores(monkeypatch):
+    """One map less in memory."""
+    seen, softmax = [], torch.softmax
+    monkeypatch.setattr(torch, "softmax", lambda scores, dim, out=None: seen.append(out is scores)
+                        or softmax(scores, dim, out=out))
+    for off in (torch.no_grad, torch.enable_grad):
+        with off():
+            attention(*inputs())
+    assert seen == [True, False]
+
+
 @pytest.mark.parametrize("dropout_p", [0.0, 0.5])
 def test_a_query_with_no_key_reads_nothing(dropout_p):
     """Not 1/S of every value (fill of -1e9), not NaN (fill of -inf), not NaN in the next step's gradients."""

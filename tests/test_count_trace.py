@@ -72,6 +72,13 @@ def test_flops_of_the_steps_are_the_counted_ones():
         0, n.projections // 3, 0, 0, n.scores, n.softmax, n.mix, 0, 0, 0, n.output]
 
 
+@pytest.mark.parametrize("sizes", [(10**9, 10**6, 512, 8), (1, 10**12, 8, 2), (10**20, 3, 8, 2), (1, 1, 2**40, 2)])
+def test_sizes_beyond_all_memory_are_refused(sizes):
+    with pytest.raises(ValueError, match="need more bytes than 64-bit addresses reach; smaller sizes"):
+        trace_shapes(*sizes)
+    assert trace_shapes(1000, 10**6, 512, 8)[-1].shape == (1000, 10**6, 512)   # 32 TB of scores: nothing is stored
+
+
 @pytest.mark.parametrize("tokens, h, copies", [(5, 7, ["z = z.contiguous()"]), (5, 1, []), (1, 7, [])])
 def test_one_step_copies_unless_there_is_one_head_or_one_token(tokens, h, copies):
     steps = trace_shapes(2, tokens, 21, h)

@@ -19,6 +19,19 @@ def test_everything_from_outside_is_escaped():
     assert describe(svg) == f"{NASTY}. {NASTY}"
 
 
+@pytest.mark.parametrize("character", ["\0", "\x07", "\x1b", "\x0b", "\ud800", "\uffff"], ids=ascii)
+def test_what_xml_cannot_hold_is_replaced(character):
+    svg = picture(7, 7, f"a{character}b", "\tz", el("g", class_=f"c{character}"))
+    root = ElementTree.fromstring(svg)
+    assert describe(svg) == "a\N{REPLACEMENT CHARACTER}b. \tz"
+    assert root.find(f"{SVG}g").get("class") == "c\N{REPLACEMENT CHARACTER}"
+
+
+def test_a_weight_that_is_no_number_is_told():
+    with pytest.raises(ValueError, match="a weight is NaN, which has no colour; it comes from a row"):
+        draw_heads(["a", "b"], [[[0.3, 0.7], [float("nan"), 0.5]]])
+
+
 def test_numbers_and_names_of_attributes():
     assert el("a", font_size=1 / 3, x=2.0, class_="b", y=None) == '<a font-size="0.33" x="2" class="b"></a>'
     assert el("a", "<", Svg("<b></b>"), 7) == "<a>&lt;<b></b>7</a>"
@@ -87,3 +100,14 @@ def test_every_head_is_drawn_inside_the_picture(h):
     assert len(set(places)) == h and len(cells(svg)) == h * 16
     assert all(0 <= x < float(root.get("width")) and 0 <= y < float(root.get("height")) for x, y in places)
     assert float(root.get("width")) <= 900
+
+
+def test_points_stand_where_they_were_measured_and_lines_beside_them():
+    from mhsa.draw.plots import points_and_lines
+    lines = {"T": [1, 4], "T²": [1, 16]}
+    figure = points_and_lines([2, 8], {"a": [3, 5], "b": [7, 11]}, lines, xlabel="T", ylabel="MB")
+    a, b, first, second = figure.axes[0].lines
+    assert [list(line.get_ydata()) for line in (a, b, first, second)] == [[3, 5], [7, 11], [1, 4], [1, 16]]
+    assert a.get_linestyle() == "None" != first.get_linestyle() != second.get_linestyle()
+    assert a.get_marker() != b.get_marker() and [text.get_text() for text in figure.axes[0].get_legend().texts] == [
+        "a", "b", "T", "T²"]

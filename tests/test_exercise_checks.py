@@ -127,8 +127,34 @@ def test_an_in_place_edit_of_an_input_is_told_and_changes_nothing():
         return scores
     before = [inputs[0].clone() for inputs in ALL["SCALE_SCORES"].inputs]
     told = say(ALL["SCALE_SCORES"], in_place)
-    assert told.startswith("The result is right, but your function writes over its input scores")
+    assert told.startswith("The result is right, but your function changes its input scores")
     assert all(torch.equal(inputs[0], kept) for inputs, kept in zip(ALL["SCALE_SCORES"].inputs, before))
+
+
+def backwards(heads, w_o):
+    heads.reverse()
+    return torch.cat(heads[::-1], -1) @ w_o
+
+
+def counts_down(lengths, T):
+    return torch.cat([torch.arange(T) < lengths.pop(0) for _ in range(len(lengths))]).view(-1, 1, 1, T)
+
+
+def sets_the_layer(layer, x):
+    layer.batch_first = True
+    return layer(x, x, x)[0]
+
+
+def switches_to_eval(layer, x):
+    return layer.eval()(x, x, x, average_attn_weights=False)[1]
+
+
+@pytest.mark.parametrize("name, answer, changed", [
+    ("JOIN", backwards, "heads"), ("MY_PADDING_MASK", counts_down, "lengths"), ("BATCH_FIRST", sets_the_layer, "layer"),
+    ("HEAD_MAPS", switches_to_eval, "layer")])
+def test_a_changed_list_or_layer_is_told(name, answer, changed):
+    assert say(ALL[name], answer).startswith(f"The result is right, but your function changes its input {changed}, ")
+    assert verdict(ALL[name], ALL[name].reference)[0]              # the next one gets it unchanged
 
 
 def test_the_learners_tensors_and_settings_stay_as_they_are():
@@ -200,7 +226,7 @@ BAD_ANSWERS = {
     "a text back": (lambda s: "done", "'done'"),
     "a dict": (lambda s: {"w": s}, "returns a dict"),
     "an object": (lambda s: Evil(), "returns a Evil"),
-    "a generator": (yields, "Write return in place of yield"),
+    "a generator": (lambda s: (row for row in s), "returns a generator"),
     "a list of tensors": (lambda s: [s, s], "2 results came back; expected 1"),
     "a function back": (lambda s: prints, "returns a function"),
     "a module": (torch.nn.Identity(), "Not yet"),
@@ -240,9 +266,49 @@ def test_no_value_breaks_the_check(exercise, value):
     assert not right and told and "expected" not in told
 
 
-@pytest.mark.filterwarnings("ignore:coroutine")
-def test_a_coroutine_is_told():
-    assert "returns a coroutine" in say(ALL["TO_WEIGHTS"], waits)
+async def waits_and_yields(scores):
+    yield scores
+
+
+@pytest.mark.parametrize("answer, words", [(waits, "Write def in place of async def."),
+                                           (waits_and_yields, "Write def in place of async def."),
+                                           (yields, "Write return in place of yield.")])
+def test_a_function_that_is_never_run_is_told_so(answer, words):
+    """Nothing is left that was never awaited: warnings are errors here."""
+    assert words in say(ALL["TO_WEIGHTS"], answer)
+
+
+def test_a_yield_is_told_where_the_answer_is_used_and_not_compared():
+    def drop(weights, p, training):
+        yield weights
+    assert "Write return in place of yield." in say(ALL["DROP"], drop)
+
+
+@pytest.mark.parametrize("answer, kind", [(lambda s: (s.softmax(-1),), "tuple"), (lambda s: [s.softmax(-1)], "list"),
+                                          (lambda s: [[s.softmax(-1)]], "list")])
+def test_a_tensor_in_a_tuple_is_told(answer, kind):
+    """As by `return weights,` with a comma behind it."""
+    told = say(ALL["TO_WEIGHTS"], answer)
+    assert told.startswith(f"Not yet. A {kind} came, with the tensor inside. Is there a comma")
+
+
+def test_a_mask_for_torch_in_a_tuple_is_told():
+    assert "A tuple came, with the tensor inside" in say(ALL["FOR_TORCH"], lambda mask: (~mask,))
+
+
+@pytest.mark.parametrize("value, words", [
+    ((1, 638, 400), "Several numbers came. A comma begins a new one"), ((1638400,), "A tuple came, with the number"),
+    ([1638400], "A list came, with the number"), (1638400 + 0j, "This is not right: a complex.")])
+def test_a_number_with_a_comma_or_an_imaginary_part_is_told(value, words):
+    assert ALL["LAYER_PARAMETERS"].reference() == 1638400
+    assert words in say(ALL["LAYER_PARAMETERS"], value)
+    assert words.split(": ")[-1].rstrip(".") in say(ALL["PARAMETERS"], lambda *sizes: value)
+
+
+def test_input_is_refused_and_not_taken_for_an_endless_loop():
+    before = input
+    told = say(ALL["TO_WEIGHTS"], lambda s: s.softmax(int(input("axis: "))), seconds=1)
+    assert "RuntimeError: input() waits for someone to type" in told and "loop" not in told and input is before
 
 
 def test_what_is_printed_is_shown_once_for_each_input():
@@ -264,6 +330,18 @@ def test_an_endless_loop_is_stopped():
             print("again")
     told = say(ALL["TO_WEIGHTS"], prints_for_ever, seconds=0.2)
     assert told.startswith("No answer after") and told.count("again") == 12 and told.endswith("...")
+
+
+def test_an_endless_loop_that_catches_errors_is_stopped():
+    def tries_again(scores):
+        while True:
+            try:
+                time.sleep(0.001)
+            except Exception:
+                pass
+    threads = threading.active_count()
+    assert "restart" not in say(ALL["TO_WEIGHTS"], tries_again, seconds=0.2)
+    assert threading.active_count() == threads
 
 
 def test_a_loop_that_cannot_be_stopped_is_left_behind_and_said():

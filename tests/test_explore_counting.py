@@ -79,7 +79,7 @@ def test_rapid_changes_never_show_an_invalid_pair_or_a_stale_picture(make):
         slider.value = rng.choice(slider.options)
         d_model, h = explorer.state.d_model, explorer.state.num_heads
         assert (sliders["d_model"].value, sliders["heads"].value) == (d_model, h) and d_model % h == 0
-        assert f"d_model {d_model:,}, {h} heads" in explorer.view.svg
+        assert f"d_model {d_model:,}, {h} head" in explorer.view.svg
     assert len(drawn) <= 50 and not any("No picture" in svg for svg in drawn)
 
 

@@ -187,6 +187,19 @@ def test_without_weights_nothing_of_size_t_squared_is_kept_and_no_key_is_repeate
     assert len(wide) == 4                                          # q and the output, twice; k and v stay one head
 
 
+@pytest.mark.parametrize("g, grouped", [(H, False), (2, True), (1, True)])
+def test_the_kernel_is_told_of_grouped_heads_only(monkeypatch, g, grouped):
+    """Told so without need, it leaves out its faster forms on some devices."""
+    told, kernel = [], torch.nn.functional.scaled_dot_product_attention
+
+    def spy(*args, enable_gqa, **options):
+        told.append(enable_gqa)
+        return kernel(*args, enable_gqa=enable_gqa, **options)
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", spy)
+    MultiHeadAttention(D, H, num_kv_heads=g)(torch.randn(B, T, D))
+    assert told == [grouped]
+
+
 @pytest.mark.parametrize("b, t", [(1, 1), (1, T), (3, 1)])
 @each_path
 def test_single_sentences_and_single_tokens(b, t, need_weights):
@@ -204,6 +217,9 @@ def test_empty_sequences(need_weights):
     m, x = randomised(MultiHeadAttention(D, H, bias=True)), rand(B, T, D)
     same(first(m(x, x[:, :0], need_weights=need_weights)), m.w_o.bias.expand(B, T, D))
     assert first(m(x[:, :0], x, need_weights=need_weights)).shape == (B, 0, D)
+    same(first(m(x, x[:, :0], is_causal=True, need_weights=need_weights)), m.w_o.bias.expand(B, T, D))
+    for given in ([x[:, :0]], [x[:, :0], x]):
+        assert first(m(*given, is_causal=True, need_weights=need_weights)).shape == (B, 0, D)
     assert first(m(x[:0], need_weights=need_weights)).shape == (0, T, D)
 
 

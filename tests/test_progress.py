@@ -41,6 +41,14 @@ def test_the_best_quiz_score_is_kept(file):
     assert progress.quiz_score("lesson04") == (4, 5) and progress.solved("lesson04") == []
 
 
+def test_the_best_score_is_the_best_share_when_the_questions_change(file):
+    progress.record_quiz("lesson04", 3, 5)
+    progress.record_quiz("lesson04", 4, 11)                        # more right answers, a smaller share
+    assert progress.quiz_score("lesson04") == (3, 5)
+    progress.record_quiz("lesson04", 2, 3)
+    assert progress.quiz_score("lesson04") == (2, 3)
+
+
 def test_a_first_score_of_nothing_is_kept(file):
     progress.record_quiz("lesson04", 0, 5)
     assert progress.quiz_score("lesson04") == (0, 5)
@@ -71,6 +79,33 @@ def test_a_damaged_file_is_set_aside(file, content, capsys):
     assert file.with_name("progress.json.damaged").read_bytes() == content and not file.exists()
     progress.record("lesson01", "SCORES")
     assert progress.solved("lesson01") == ["SCORES"] and capsys.readouterr().out == ""
+
+
+def test_a_second_damage_does_not_lose_the_first(file, capsys):
+    file.parent.mkdir()
+    for content in (b"one", b"two", b"three"):
+        file.write_bytes(content)
+        progress.solved("lesson01")
+        assert capsys.readouterr().out.count("\n") == 1
+    kept = {path.name: path.read_bytes() for path in file.parent.iterdir()}
+    assert kept == {f"progress.json.damaged{n}": word for n, word in (("", b"one"), (2, b"two"), (3, b"three"))}
+
+
+def test_a_link_is_written_through(file, tmp_path):
+    target = tmp_path / "elsewhere.json"
+    file.parent.mkdir()
+    file.symlink_to(target)
+    progress.record("lesson01", "SCORES")
+    assert file.is_symlink() and "SCORES" in target.read_text() and progress.solved("lesson01") == ["SCORES"]
+
+
+def test_a_user_that_does_not_exist_is_told(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MHSA_PROGRESS", "~nobody-of-that-name/progress.json")
+    progress.record("lesson01", "SCORES")
+    assert progress.solved("lesson01") == [] and not list(tmp_path.iterdir())
+    told = capsys.readouterr().out.splitlines()
+    assert len(told) == 2 and all("~nobody-of-that-name/progress.json" in line for line in told)
 
 
 def no_space(*args, **options):

@@ -15,7 +15,9 @@ def head_color(head: int) -> str:
 
 @cache
 def weight_color(weight: float) -> str:
-    """The colour of a weight from 0 to 1."""
+    """The colour of a weight from 0 to 1. Raises ValueError for NaN."""
+    if weight != weight:
+        raise ValueError("a weight is NaN, which has no colour; it comes from a row whose scores are all -inf, or NaN")
     step = min(int(10 * weight), 9)
     low, high = (bytes.fromhex(color[1:]) for color in _CIVIDIS[step:step + 2])
     return "#" + "".join(f"{round(a + (b - a) * (10 * weight - step)):02x}" for a, b in zip(low, high))

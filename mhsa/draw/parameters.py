@@ -32,7 +32,7 @@ def draw_parameters(d_model: int, num_heads: int, num_kv_heads: int, d_k: int, c
     y += 22 * len(rows) + 6
     title = f"Parameters of one layer: {total:,}"
     each = ", ".join(f"{name} {count:,}" for name, count in counts.items())
-    desc = (f"d_model {d_model:,}, {h} heads of width {d_k}, {g} key-value heads. {each}; "
+    desc = (f"d_model {d_model:,}, {h} head{'s' * (h > 1)} of width {d_k}, {g} key-value head{'s' * (g > 1)}. {each}; "
             f"one head uses {per_head:,}. {note}")
     lines = wrap(note, 130)
     heading = text(title, 16, 26, size=17, font_weight="600")

@@ -3,6 +3,7 @@
 Colours name JupyterLab's theme variables with a fallback: live in JupyterLab they follow the theme; in a still, shown
 as an image, no variable reaches inside, and the fallbacks paint ink on light paper.
 """
+import re
 from html import escape
 from textwrap import wrap
 from xml.etree import ElementTree
@@ -12,6 +13,7 @@ MUTED = "var(--jp-content-font-color2, #555555)"
 LINE = "var(--jp-border-color1, #b0b0b0)"
 PAPER = "var(--jp-layout-color0, #ffffff)"
 FONT = "var(--jp-ui-font-family, system-ui, sans-serif)"
+NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")    # control characters above all
 
 
 class Svg(str):
@@ -22,7 +24,7 @@ def el(tag: str, *children: object, **attributes: object) -> Svg:
     """An element: el("text", "a < b", x=1, font_size=12, class_="big"); None leaves an attribute out."""
     opening = "".join(f' {name.rstrip("_").replace("_", "-")}="{_value(value)}"'
                       for name, value in attributes.items() if value is not None)
-    inner = "".join(child if isinstance(child, Svg) else escape(str(child)) for child in children)
+    inner = "".join(child if isinstance(child, Svg) else _escaped(child) for child in children)
     return Svg(f"<{tag}{opening}>{inner}</{tag}>")
 
 
@@ -55,6 +57,11 @@ def message(sentence: str) -> str:
                    *(text(line, 12, 28 + 20 * i) for i, line in enumerate(lines)))
 
 
+def standalone(svg: str) -> str:
+    """The picture for programs that know no theme variables: every colour and font is the variable's fallback."""
+    return re.sub(r'"var\(--[\w-]+, ([^")]*)\)"', r'"\1"', svg)
+
+
 def describe(svg: str) -> str:
     """The words of a picture: its title and desc, on one line."""
     root = ElementTree.fromstring(svg)
@@ -64,4 +71,8 @@ def describe(svg: str) -> str:
 def _value(value: object) -> str:
     if isinstance(value, int):
         return str(value)
-    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else escape(str(value))
+    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else _escaped(value)
+
+
+def _escaped(content: object) -> str:
+    return escape(NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", str(content)))

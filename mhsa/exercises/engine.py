@@ -96,6 +96,15 @@ def random_numbers(seed: int) -> Callable:
     return lambda *shape: torch.randn(shape, generator=generator, dtype=torch.float64)
 
 
+def torch_layer(rand: Callable, d_model: int, num_heads: int, *, batch_first: bool) -> torch.nn.MultiheadAttention:
+    """torch's layer with weights of rand; making it leaves the random numbers of the session alone."""
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        layer = torch.nn.MultiheadAttention(d_model, num_heads, batch_first=batch_first, dtype=torch.float64)
+        for p in layer.parameters():
+            p.copy_(rand(*p.shape))
+    return layer
+
+
 def exercises(lesson: ModuleType) -> list[Exercise]:
     """The exercises of a lesson module, in order."""
     return [value for value in vars(lesson).values() if isinstance(value, Exercise)]

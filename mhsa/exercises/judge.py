@@ -1,4 +1,5 @@
 """Find the words for an answer: right, not written yet, a known mistake, or the first difference."""
+import builtins
 import contextlib
 import dataclasses
 import inspect
@@ -16,7 +17,8 @@ def verdict(exercise, answer, seconds: int | float = 5) -> tuple[bool, str]:
     """(is it right, what to tell the learner). Any answer may come; nothing is raised but a kernel interrupt."""
     printed = Printed()
     try:
-        with contextlib.redirect_stdout(printed), torch.random.fork_rng(devices=[]), float64_by_default():
+        with (contextlib.redirect_stdout(printed), nobody_types(), torch.random.fork_rng(devices=[]),
+              float64_by_default()):
             right, text = limit.call(lambda: judge(exercise, answer, printed), seconds)
     except TimeoutError as late:
         right, text = False, (
@@ -38,6 +40,18 @@ class Printed(io.StringIO):
 
     def write(self, text: str) -> int:
         return super().write(text) if self.tell() < 10_000 else len(text)
+
+
+@contextlib.contextmanager
+def nobody_types():
+    """input() would wait for ever: an error says so instead."""
+    def refuse(prompt=""):
+        raise RuntimeError("input() waits for someone to type. A check cannot: use the arguments")
+    before, builtins.input = builtins.input, refuse
+    try:
+        yield
+    finally:
+        builtins.input = before
 
 
 @contextlib.contextmanager
@@ -69,6 +83,10 @@ def judge(exercise, answer, printed: Printed) -> tuple[bool, str]:
 def what_is_wrong(exercise, answer, got: list[Outcome], want: list[Outcome]) -> str:
     if all(outcome.unwritten for outcome in got):
         return not_written(exercise, error=bool(got[0].error))
+    for g, w in zip(got, want):
+        wrapped = comma(g, w)
+        if wrapped:
+            return known_mistake(exercise, got) or f"Not yet. {wrapped}"
     for i, (g, w) in enumerate(zip(got, want)):
         if not g.leaves or difference(g.leaves, w.leaves, exercise.tolerance):
             if exercise.given and same(exercise, got, outcomes(exercise, exercise.given)):
@@ -76,9 +94,9 @@ def what_is_wrong(exercise, answer, got: list[Outcome], want: list[Outcome]) -> 
             return known_mistake(exercise, got) or first_difference(exercise, i, g, w)
     for g, inputs in zip(got, exercise.inputs):
         if g.changed:
-            return (f"The result is right, but your function writes over its input {' and '.join(g.changed)}, "
+            return (f"The result is right, but your function changes its input {' and '.join(g.changed)}, "
                     f"which its caller may still need. That happens on {describe(inputs, exercise.input_names)}. "
-                    "Look for `+=`, `/=`, an assignment to x[...], or a method whose name ends in `_`.")
+                    "Look for `+=`, an assignment to x[...] or x.name, or a method that changes x (`add_`, `append`).")
     if any(g.plain for g in got):                                   # no tensor, so no gradient: praise() remarks on it
         return ""
     ours, right = slopes(exercise, answer), slopes(exercise, exercise.reference)
@@ -98,12 +116,34 @@ def no_answer(exercise, answer) -> str:
     if not callable(answer):
         return (f"Pass the function itself, without calling it: ex.{exercise.name}.check({name}). "
                 f"This is a {kind}, perhaps what it returned.")
+    for word, instead, found in (("yield", "return", inspect.isgeneratorfunction), ("async def", "def", is_async)):
+        if found(answer):
+            return f"Your function has {word}, so a call returns no numbers. Write {instead} in place of {word}."
     try:
         inspect.signature(answer).bind(*exercise.signature.parameters)
     except ValueError:                                              # a built-in without a signature: try it
         return ""
     except TypeError as error:
         return f"Your function cannot be called as {name}{exercise.signature}: {error}."
+    return ""
+
+
+def is_async(answer) -> bool:
+    return inspect.iscoroutinefunction(answer) or inspect.isasyncgenfunction(answer)
+
+
+def comma(got: Outcome, want: Outcome) -> str:
+    """What to say of a tuple or list where one tensor or one number is due, or nothing."""
+    if got.kind not in ("tuple", "list") or want.kind in ("tuple", "list") or len(got.leaves) != 1:
+        return ""
+    [inside], [due] = got.leaves, want.leaves
+    if isinstance(inside, str) or isinstance(due, str):
+        return ""
+    if due.dim() == 0 and got.plain and inside.numel() > 1:
+        return "Several numbers came. A comma begins a new one in Python: write 1,234,567 as 1234567 or 1_234_567."
+    if not got.plain or due.dim() == 0 and inside.numel() == 1:    # a list of rows of numbers is a fine map
+        what = "tensor" if due.dim() else "number"
+        return f"A {got.kind} came, with the {what} inside. Is there a comma or a bracket too much? Return the {what}."
     return ""
 
 
@@ -183,8 +223,7 @@ def first_difference(exercise, i: int, got: Outcome, want: Outcome) -> str:
     if got.unwritten:
         return f"{text} your function returns nothing. Does each way through it end in a return?"
     if not got.leaves or not wrong:
-        advice = " Write return in place of yield." if got.kind == "generator" else ""
-        return f"{text} your function returns a {got.kind}, and no numbers to compare.{advice}"
+        return f"{text} your function returns a {got.kind}, and no numbers to compare."
     text += f": {wrong[0]}; expected {wrong[1]}."
     if "nan" in wrong[0]:
         text += " NaN comes from 0/0, from inf - inf, or from a softmax over a row of -inf alone."

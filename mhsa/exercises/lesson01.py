@@ -33,6 +33,9 @@ DOT_SCORES = Exercise(
          "and the second-last of k. Is that d_k in both?"),
         (lambda q, k: q @ k.transpose(0, 1),
          "You swap the first two axes of k, the batch and the keys. Sentences stay apart: which two must swap?"),
+        (lambda q, k: torch.einsum("bqd,bkd->qk", q, k),
+         "The batch is gone: the scores of all sentences are added up. A letter that is not in the result is summed "
+         "over."),
         (lambda q, k: q.mT @ k,
          "You turn q round, not k. Write the two shapes side by side: the product must sum over d_k and leave T_q and "
          "T_k."),
@@ -121,6 +124,12 @@ TO_WEIGHTS = Exercise(
         (lambda s: s.exp() / s.exp().sum(-1, keepdim=True),
          "The formula is right, but exp(1000) is infinite, and inf / inf is NaN. A softmax sees only differences: "
          "what may you subtract?"),
+        (lambda s: (s - s.max()).exp() / (s - s.max()).exp().sum(-1, keepdim=True),
+         "You subtract the largest score of *all*. A row that lies far below it is then 0 / 0, which is NaN. The "
+         "largest of which scores keeps every row safe?"),
+        (lambda s: (e := (s - s.mean(-1, keepdim=True)).exp()) / e.sum(-1, keepdim=True),
+         "You subtract the mean of each row. The largest score may still lie far above it, and its exponential is "
+         "infinite. What else of the row can you subtract?"),
         (lambda s: s / s.sum(-1, keepdim=True),
          "You divide the scores by their sum. Negative scores then give negative weights. Which function makes every "
          "number positive first?"),
@@ -160,6 +169,8 @@ ATTEND = Exercise(
          "The softmax runs over the batch. The weights of one query must sum to 1 over its keys."),
         (lambda q, k, v: (q @ k.mT / v.shape[-1]**0.5).softmax(-1) @ v,
          "You scale by the width of the values. A score is a product of query and key: what is *their* width?"),
+        (lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True),
+         "A causal mask has run: the first query reads the first key alone. Here every query reads every key."),
         (lambda q, k, v: (q @ k.mT / q.shape[-1]).softmax(-1) @ v, "You divide by d_k. Is there a root missing?"),
         (lambda q, k, v: (q @ k.mT * q.shape[-1]**0.5).softmax(-1) @ v,
          "You multiply the scores by √d_k, which spreads them further. It should bring the spread back to 1."),

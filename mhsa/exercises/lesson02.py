@@ -4,7 +4,7 @@ import copy
 import torch
 from torch import nn
 
-from mhsa.exercises.engine import Exercise, random_numbers
+from mhsa.exercises.engine import Exercise, random_numbers, torch_layer
 from mhsa.exercises.questions02 import quiz  # noqa: F401 (ex.quiz() in the lesson)
 
 rand = random_numbers(seed=2)
@@ -192,22 +192,24 @@ def make_heads_given(d_model, num_heads, d_k):
 
 
 def look_into(answer, d_model, num_heads, d_k):
-    """[heads, parameters that an optimiser would find, different first weights], of a module that holds the heads."""
+    """What a module that holds the heads would do, in words."""
     heads = answer(d_model, num_heads, d_k)
     if heads is None or heads is ...:
         return heads
     layer = nn.Module()
     layer.heads = heads
-    weights = [head.weight for head in heads]
-    return len(weights), sum(p.numel() for p in layer.parameters()), len({w.flatten()[0].item() for w in weights})
+    outs = [head(torch.ones(2, d_model)) for head in heads]
+    found = sum(p.numel() for p in layer.parameters())
+    different = len({out[0, 0].item() for out in outs})
+    return f"{len(outs)} heads, {different} different, {found} parameters; (2, d_model) becomes {tuple(outs[0].shape)}"
 
 
 MAKE_HEADS = Exercise(
     title="Spot the bug: heads that are one head", difficulty=2, minutes=5,
     reference=make_heads, given=make_heads_given, run=look_into,
-    task="This code should make independent heads. Find out why all heads stay equal for ever, and mend it. Compared "
-         "are three numbers: the heads, the parameters that an optimiser finds, and how many heads start with "
-         "different weights.",
+    task="This code should make independent heads. Find out why all heads stay equal for ever, and mend it. The check "
+         "counts the heads, the different ones, and the parameters that an optimiser finds; then it runs a head on a "
+         "(2, d_model) input.",
     inputs=[(7, 3, 2), (5, 2, 3), (11, 5, 2), (3, 1, 3)],
     hints=(
         "Is `heads[0] is heads[1]`?",
@@ -233,6 +235,14 @@ MAKE_HEADS = Exercise(
          "There are more parameters than asked: nn.Linear has a bias unless you say otherwise."),
         (lambda d, h, d_k: nn.ModuleList(nn.Linear(d, max(1, d_k // h), bias=False) for _ in range(h)),
          "You divide d_k by the number of heads. It is the width of one head already."),
+        (lambda d, h, d_k: nn.ModuleList(nn.Linear(d_k, d, bias=False) for _ in range(h)),
+         "nn.Linear takes the width that goes *in* first. Which of yours is it: what a head reads, or what it makes?"),
+        (lambda d, h, d_k: nn.ModuleList(nn.Embedding(d, d_k) for _ in range(h)),
+         "An nn.Embedding picks a row by its number. A head multiplies: it takes d_model numbers and makes d_k."),
+        (lambda d, h, d_k: nn.ModuleList(nn.Linear(d, h * d_k, bias=False) for _ in range(h)),
+         "Each of your heads is as wide as all heads together. d_k is the width of *one* head."),
+        (lambda d, h, d_k: nn.ModuleList([nn.Linear(d, d_k)] * h),
+         "Still one layer, named h times, and it has a bias now. Make a new layer in each turn of a loop."),
         (lambda d, h, d_k: nn.ModuleList([nn.Linear(d, d_k, bias=False)]),
          "There is only one head. Where is the loop?"),
     ))
@@ -243,23 +253,16 @@ def head_maps(layer, x):
     return layer(x, x, x, average_attn_weights=False)[1]
 
 
-def torch_layer(d_model, num_heads):
-    with torch.random.fork_rng(devices=[]), torch.no_grad():       # an import leaves the random numbers alone
-        layer = nn.MultiheadAttention(d_model, num_heads, batch_first=True, dtype=torch.float64)
-        for p in layer.parameters():
-            p.copy_(rand(*p.shape))
-    return layer
-
-
 HEAD_MAPS = Exercise(
     title="One map a head", difficulty=2, minutes=5, reference=head_maps,
     task="Get the attention maps of torch's layer: one for each head. `layer(query, key, value)` returns (output, "
-         "weights).",
-    inputs=[(torch_layer(6, 3), rand(2, 5, 6)), (torch_layer(10, 2), rand(1, 7, 10)),
-            (torch_layer(5, 5), rand(3, 1, 5))],
+         "weights), and the weights are averaged over the heads unless you ask for more. `help(layer.forward)` names "
+         "the argument.",
+    inputs=[(torch_layer(rand, d_model, h, batch_first=True), rand(B, T, d_model))
+            for B, T, d_model, h in ((2, 5, 6, 3), (1, 7, 10, 2), (3, 1, 5, 5))],
     hints=(
         "What is the shape of `layer(x, x, x)[1]`? One axis is missing.",
-        "The layer averages over heads unless told.",
+        "An argument of the call keeps the maps apart.",
         "Look for `average` in `help(layer.forward)`.",
     ),
     mistakes=(

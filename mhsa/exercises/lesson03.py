@@ -161,9 +161,10 @@ def which_copy():
 WHICH_COPY = Exercise(
     title="Which lines copy?", difficulty=3, minutes=4, reference=which_copy,
     task="x is contiguous, (2, 5, 21), `heads` is line a, and `z = weights @ heads` is new. Which lines move numbers "
-         "to new memory? Write their letters as a tuple of strings.\n\n- a: `x.view(2, 5, 3, 7).transpose(1, 2)`\n- b: "
-         "`heads.transpose(1, 2).view(2, 5, 21)`\n- c: `z.transpose(1, 2)`\n- d: `z.transpose(1, 2).reshape(2, 5, "
-         "21)`\n- e: `z.transpose(1, 2).contiguous()`",
+         "to new memory? Write their letters as a tuple of strings, in this order.\n\n"
+         "- a: `x.view(2, 5, 3, 7).transpose(1, 2)`\n- b: `heads.transpose(1, 2).view(2, 5, 21)`\n"
+         "- c: `z.transpose(1, 2)`\n- d: `z.transpose(1, 2).reshape(2, 5, 21)`\n"
+         "- e: `z.transpose(1, 2).contiguous()`",
     hints=(
         "view and transpose never copy. Which words may?",
         "In which order do the numbers of `heads` lie in memory? And those of z?",
@@ -173,6 +174,7 @@ WHICH_COPY = Exercise(
         (("d",), "`reshape` copies where it must. What does `contiguous` do with the same axes?"),
         (("b", "d", "e"),
          "Line b undoes the split of x itself. Have these numbers ever left x? It contains no word that may copy."),
+        (("e", "d"), "These are the right ones. Write them in the order of the list."),
         (("c", "d", "e"), "A transpose swaps strides and moves no number."),
         (("a", "d", "e"), "view and transpose write new strides and move no number."),
         ((), "z was written head by head, and a token's numbers lie apart. Can one row of 21 be a view of them?"),

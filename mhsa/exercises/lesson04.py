@@ -4,51 +4,52 @@ from mhsa.exercises.questions04 import quiz  # noqa: F401 (ex.quiz() in the less
 
 
 def layer_parameters():
-    d_model = 512
+    d_model = 640
     return 4 * d_model**2
 
 
 LAYER_PARAMETERS = Exercise(
     title="Count a layer", difficulty=1, minutes=3, reference=layer_parameters,
-    task="Multi-head attention with d_model=512, h=8, d_k = d_v = 64, no biases. How many numbers does it learn?",
-    hints=("Four matrices. What are the two sizes of each?", "W_Q maps 512 columns to h·d_k. How many are these?"),
+    task="Multi-head attention with d_model=640, h=10, d_k = d_v = 64, no biases. How many numbers does it learn?",
+    hints=("Four matrices. What are the two sizes of each?", "W_Q maps 640 columns to h·d_k. How many are these?"),
     mistakes=(
-        (512**2, "That is one of the matrices. How many are there?"),
-        (3 * 512**2, "You have W_Q, W_K and W_V. One matrix comes after the heads."),
-        (4 * 512 * 64, "That is the part of a single head. How many heads are there?"),
-        (8 * 4 * 512**2,
+        (640**2, "That is one of the matrices. How many are there?"),
+        (3 * 640**2, "You have W_Q, W_K and W_V. One matrix comes after the heads."),
+        (4 * 640 * 64, "That is the part of a single head. How many heads are there?"),
+        (10 * 4 * 640**2,
          "You give every head four matrices of full width. A head's W_Q has d_k columns, not d_model."),
-        (3 * 64**2 + 512**2,
+        (3 * 64**2 + 640**2,
          "You let each head read its own piece of the embedding, with shared matrices. Heads split the *projection*: "
-         "every head reads all 512 columns, through weights of its own."),
-        (8 * 3 * 64**2 + 512**2,
-         "You let each head read its own 64 columns of the embedding. Every head reads all 512."),
-        (4 * 512**2 + 4 * 512, "Your count includes biases, torch's default. Here there are none."),
-        (4 * 512, "A matrix has rows *and* columns."),
-        (8 * 3 * 512 * 512 + 512**2,
-         "Each of your heads projects to 512 columns. With h = 8 it projects to d_k = 64."),
+         "every head reads all 640 columns, through weights of its own."),
+        (10 * 3 * 64**2 + 640**2,
+         "You let each head read its own 64 columns of the embedding. Every head reads all 640."),
+        (4 * 640**2 + 4 * 640, "Your count includes biases, torch's default. Here there are none."),
+        (4 * 640, "A matrix has rows *and* columns."),
+        (10 * 3 * 640 * 640 + 640**2,
+         "Each of your heads projects to 640 columns. With h = 10 it projects to d_k = 64."),
     ))
 
 
 def head_parameters():
-    d_model, num_heads = 768, 12
+    d_model, num_heads = 1600, 25
     return 4 * d_model * (d_model // num_heads)
 
 
 HEAD_PARAMETERS = Exercise(
     title="Count one head", difficulty=2, minutes=3, reference=head_parameters,
-    task="BERT-base: d_model=768, h=12. How many numbers of the four matrices does *one* head use? Leave biases out.",
+    task="GPT-2 XL: d_model=1600, h=25. How many numbers of the four matrices does *one* head use? Leave biases out.",
     hints=("How wide is a head?", "d_k columns of W_Q, W_K and W_V, and d_k rows of W_O. How long is each?"),
     mistakes=(
-        (768**2,
+        (1600**2,
          "That is one whole matrix, d_model². Some published tables print it as 'per head'. How much of each matrix "
          "does a head use?"),
-        (4 * 768**2, "That is the whole layer. One head uses a slice of each matrix."),
-        (3 * 768 * 64, "You have the slices of W_Q, W_K and W_V. Which rows of W_O belong to the head?"),
+        (4 * 1600**2, "That is the whole layer. One head uses a slice of each matrix."),
+        (3 * 1600 * 64, "You have the slices of W_Q, W_K and W_V. Which rows of W_O belong to the head?"),
         (4 * 64**2, "You count d_k × d_k. A head reads all d_model columns: how long is a slice of W_Q?"),
         (3 * 64**2, "You count d_k × d_k, without W_O. A head reads all d_model columns: how long is a slice of W_Q?"),
-        (768 * 64, "That is the slice of one matrix. How many matrices are there?"),
-        (3 * 768 * 64 + 768**2, "W_O is shared between the heads: only d_k of its rows belong to one."),
+        (1600 * 64, "That is the slice of one matrix. How many matrices are there?"),
+        (3 * 1600 * 64 + 1600**2, "W_O is shared between the heads: only d_k of its rows belong to one."),
+        (4 * 1600 * 25, "You took h as the width of a head. How wide is each of the 25?"),
     ))
 
 
@@ -111,6 +112,8 @@ PRODUCT_FLOPS = Exercise(
          "That is half: you count multiply-adds. A multiplication and an addition are two FLOPs."),
         (lambda T, d, h: 8 * T * d * d + 4 * T * T * d * h,
          "Your products between tokens grow with h. A head is d_k wide, not d_model: what is h·d_k?"),
+        (lambda T, d, h: 8 * T * d * d + 2 * T * T * d * h,
+         "Two things: your product of scores grows with h, though a head is only d_k wide; and the mix is missing."),
         (lambda T, d, h: h * (8 * T * d * d + 4 * T * T * d),
          "You count every head at full width. The heads share d_model between them."),
         (lambda T, d, h: 6 * T * d * d + 4 * T * T * d,
@@ -141,8 +144,7 @@ SCORE_BYTES = Exercise(
     hints=("How many maps are there? How many numbers has one?", "Then multiply by the bytes of a number."),
     mistakes=(
         (lambda B, T, h, n: B * h * T * T,
-         "That is a number of *elements*: 8.4 and 67.1 million for the first two inputs. Some texts print these as "
-         "MB. How many bytes has an element?"),
+         "That is a number of *elements*. Some texts print it as bytes, or as MB. How many bytes has an element?"),
         (lambda B, T, h, n: B * T * T * n, "Each head has a map of its own. Where is h?"),
         (lambda B, T, h, n: h * T * T * n, "Each sentence has maps of its own. Where is B?"),
         (lambda B, T, h, n: B * h * T * n, "A map has a row for each query *and* a column for each key."),
@@ -163,7 +165,8 @@ def cache_bytes(B, T, num_layers, num_heads, num_kv_heads, d_k, bytes_per_number
 
 CACHE_BYTES = Exercise(
     title="Bytes of a KV cache", difficulty=3, minutes=5, reference=cache_bytes,
-    task="A decoder keeps keys and values of all tokens so far, in every layer. How many bytes does it keep?",
+    task="A model that writes keeps keys and values of all tokens so far, in every layer: the KV cache of section 6. "
+         "Query heads may share the heads of keys and values. How many bytes does it keep?",
     inputs=[(1, 8192, 80, 64, 8, 128, 2), (2, 7, 3, 10, 5, 11, 4), (1, 1, 2, 3, 3, 7, 2), (3, 5, 1, 6, 1, 2, 4)],
     hints=(
         "One token, one layer, one key-value head: how many numbers?",
@@ -188,25 +191,25 @@ CACHE_BYTES = Exercise(
 
 
 def grouped_parameters():
-    d_model, num_heads, num_kv_heads, d_k = 8192, 64, 8, 128
+    d_model, num_heads, num_kv_heads, d_k = 4096, 32, 8, 128
     return 2 * d_model * num_heads * d_k + 2 * d_model * num_kv_heads * d_k  # W_Q and W_O; W_K and W_V
 
 
 GROUPED_PARAMETERS = Exercise(
     title="Count a layer with grouped heads", difficulty=2, minutes=4, reference=grouped_parameters,
-    task="Llama-3-70B: d_model=8192, 64 query heads, 8 heads of keys and values, d_k=128, no biases. How many numbers "
+    task="Llama-3-8B: d_model=4096, 32 query heads, 8 heads of keys and values, d_k=128, no biases. How many numbers "
          "has one layer?",
     hints=(
         "Which of the four matrices belong to the query heads, which to the key-value heads?",
         "W_K maps d_model to 8·d_k.",
     ),
     mistakes=(
-        (4 * 8192**2, "You count 64 heads for all four matrices. Which two are made for 8 only?"),
-        (4 * 8192 * 8 * 128, "You count 8 heads for all four matrices. Queries and output still have 64."),
-        (3 * 8192 * 64 * 128 + 8192 * 8 * 128, "You shrank one matrix. Keys *and* values are shared."),
-        (8192**2 + 3 * 8192 * 8 * 128, "You shrank three matrices. W_O takes what the 64 query heads put out."),
-        (8192**2 + 2 * 8192 * 8 * 128, "W_Q, W_K and W_V are there. Which matrix is missing?"),
-        (2 * 8192**2 + 2 * 8192 * 128, "You made W_K and W_V for a single head. There are 8."),
-        (2 * 8192**2 + 8192 * 8 * 128, "One small matrix is there. Keys *and* values have one."),
-        (2 * 8192**2, "You left keys and values out. They are fewer, not gone."),
+        (4 * 4096**2, "You count 32 heads for all four matrices. Which two are made for 8 only?"),
+        (4 * 4096 * 8 * 128, "You count 8 heads for all four matrices. Queries and output still have 32."),
+        (3 * 4096 * 32 * 128 + 4096 * 8 * 128, "You shrank one matrix. Keys *and* values are shared."),
+        (4096**2 + 3 * 4096 * 8 * 128, "You shrank three matrices. W_O takes what the 32 query heads put out."),
+        (4096**2 + 2 * 4096 * 8 * 128, "W_Q, W_K and W_V are there. Which matrix is missing?"),
+        (2 * 4096**2 + 2 * 4096 * 128, "You made W_K and W_V for a single head. There are 8."),
+        (2 * 4096**2 + 4096 * 8 * 128, "One small matrix is there. Keys *and* values have one."),
+        (2 * 4096**2, "You left keys and values out. They are fewer, not gone."),
     ))

@@ -1,9 +1,8 @@
 """Lesson 5, masks and cross-attention: who may read whom, in which polarity, and what to do where nobody may."""
 import torch
-from torch import nn
 from torch.nn import functional as F
 
-from mhsa.exercises.engine import Exercise, random_numbers
+from mhsa.exercises.engine import Exercise, random_numbers, torch_layer
 from mhsa.exercises.questions05 import quiz  # noqa: F401 (ex.quiz() in the lesson)
 from mhsa.masks import causal_mask, padding_mask
 
@@ -20,11 +19,9 @@ MY_CAUSAL_MASK = Exercise(
     title="A causal mask that knows a cache", difficulty=2, minutes=6, reference=my_causal_mask,
     task="Each token may read itself and all before it. The T_q queries are the *last* of the T_k tokens.",
     inputs=[(5, 5), (3, 7), (1, 4), (1, 1), (2, 3)],
-    hints=(
-        "Start with T_q = T_k: which triangle is open?",
-        "The last query is the last token: it may read everything. Align there.",
-        "`torch.ones(..., dtype=torch.bool).tril(...)`: its argument shifts the diagonal.",
-    ),
+    hints=("Start with T_q = T_k: which triangle is open?",
+           "The last query is the last token: it may read everything. Align there.",
+           "`torch.ones(..., dtype=torch.bool).tril(...)`: its argument shifts the diagonal."),
     mistakes=(
         (lambda q, k: torch.ones(q, k).tril().bool(),
          "Right for T_q = T_k. With T_q = 1 and T_k = 4 yours opens the first key alone, but the new token is the "
@@ -64,11 +61,9 @@ MY_PADDING_MASK = Exercise(
     title="A padding mask", difficulty=2, minutes=5, reference=my_padding_mask,
     task="Sentence b has lengths[b] real tokens, then filling. Hide the filling from all heads and queries.",
     inputs=[([4, 2, 5], 5), ([0, 3], 3), ([1], 1), ([7, 2], 7), ([2], 3)],
-    hints=(
-        "Position t is real if t is below the length.",
-        "`torch.arange(T)` against the lengths as a column gives (B, T).",
-        "Filling is hidden as a *key*: the last axis. Heads and queries are axes of size 1.",
-    ),
+    hints=("Position t is real if t is below the length.",
+           "`torch.arange(T)` against the lengths as a column gives (B, T).",
+           "Filling is hidden as a *key*: the last axis. Heads and queries are axes of size 1."),
     mistakes=(
         (real, "(B, T) is ambiguous beside scores (B, h, T_q, T_k): the numbers are right, two axes are missing."),
         (lambda n, T: real(n, T)[:, None, :, None],
@@ -124,32 +119,30 @@ OPEN_KEYS = Exercise(
          "query read under a causal mask?",
     hints=("The new token is the last one. What lies before it?", "May it read itself?"),
     mistakes=(
-        (1,
-         "That is a mask aligned at the top left, as torch's is_causal flag: the new token would see the first key "
-         "alone. Which place in the sentence has it?"),
+        (1, "That is torch's is_causal flag, aligned at the top left. Which place in the sentence has the new token?"),
         (6, "All that came before. May a token read itself?"),
     ))
 
 
 def float_mask_row():
-    scores, mask = torch.zeros(3, 3), torch.tril(torch.ones(3, 3))
-    return (scores + mask).softmax(-1)[0].tolist()
+    scores, mask = torch.zeros(4, 4), torch.tril(torch.ones(4, 4))
+    return (scores + mask).softmax(-1)[1].tolist()
 
 
 FLOAT_MASK_ROW = Exercise(
     title="Predict a leak", difficulty=3, minutes=4, reference=float_mask_row, tolerance=0.006,
-    task="All scores are 0. Someone passes `torch.tril(torch.ones(3, 3))`, floats, as a mask to "
-         "`F.scaled_dot_product_attention`. What is row 0 of the weights? Three numbers, two decimals.",
-    hints=(
-        "A float mask is not a yes or no. What is done with it?",
-        "Row 0 of the sum is 1, 0, 0. Take its softmax, with e = 2.72.",
-    ),
+    task="All scores are 0. Someone passes `torch.tril(torch.ones(4, 4))`, floats, as a mask to "
+         "`F.scaled_dot_product_attention`. What is row 1 of the weights, the *second*? Four numbers, two decimals.",
+    hints=("A float mask is not a yes or no. What is done with it?",
+           "Row 1 of the sum is 1, 1, 0, 0. Take its softmax, with e = 2.72."),
     mistakes=(
-        ([1, 0, 0], "So it would be with a Boolean mask. What is done with floats?"),
-        ([0.33, 0.33, 0.33], "Zero scores alone give thirds. Then the mask changes them: how?"),
-        ([0, 0.5, 0.5], "You read 1 as 'closed'. A float mask closes nothing: what is done with its numbers?"),
-        ([0.73, 0.27, 0.27], "A row must sum to 1. There are three exponentials below the line."),
-        ([0.58, 0, 0], "You found the first. What do the other two get? The row sums to 1."),
+        ([0.5, 0.5, 0, 0], "So it would be with a Boolean mask. What is done with floats?"),
+        ([0.25, 0.25, 0.25, 0.25], "Zero scores alone give quarters. Then the mask changes them: how?"),
+        ([0, 0, 0.5, 0.5], "You read 1 as 'closed'. A float mask closes nothing: what is done with its numbers?"),
+        ([0.48, 0.17, 0.17, 0.17], "That is row 0, with a single 1. How many has the second row?"),
+        ([0.73, 0.73, 0.27, 0.27], "A row must sum to 1. There are four exponentials below the line."),
+        ([0.37, 0.37, 0, 0], "You found the first two. What do the others get? The row sums to 1."),
+        ([0.13, 0.13, 0.37, 0.37], "The numbers are right, their places are not: which keys have the 1?"),
     ))
 
 
@@ -158,16 +151,12 @@ def for_torch(mask):
     return ~mask
 
 
-with torch.random.fork_rng(devices=[]), torch.no_grad():           # an import leaves the random numbers alone
-    TORCH_LAYER = nn.MultiheadAttention(6, 2, batch_first=True, dtype=torch.float64)
-    LATER_LAYER = nn.MultiheadAttention(6, 2, dtype=torch.float64)
-    for p in (*TORCH_LAYER.parameters(), *LATER_LAYER.parameters()):
-        p.copy_(rand(*p.shape))
+TORCH_LAYER = torch_layer(rand, 6, 2, batch_first=True)
 
 
 def in_torch(answer, mask, x):
     attn_mask = answer(mask)
-    if attn_mask is None or attn_mask is ...:
+    if attn_mask is None or attn_mask is ... or isinstance(attn_mask, tuple):
         return attn_mask
     attn_mask = torch.as_tensor(attn_mask)
     return TORCH_LAYER(x, x, x, attn_mask=attn_mask.to(x) if attn_mask.is_floating_point() else attn_mask)[0]
@@ -175,8 +164,8 @@ def in_torch(answer, mask, x):
 
 FOR_TORCH = Exercise(
     title="The same mask for torch's layer", difficulty=2, minutes=4, reference=for_torch, run=in_torch,
-    task="Convert a mask of this course for `nn.MultiheadAttention(...)(x, x, x, attn_mask=...)`. Compared is the "
-         "output of that layer.",
+    task="Convert a mask of this course for `nn.MultiheadAttention(...)(x, x, x, attn_mask=...)`. The check looks at "
+         "the output of that layer.",
     inputs=[(mask, rand(B, len(mask), 6)) for B, mask in (
         (2, causal_mask(5)), (1, causal_mask(3).mT), (3, causal_mask(1)), (2, causal_mask(7).flip(1)))],
     hints=("What does True mean here, and there?", "Booleans can be turned round with one sign."),
@@ -209,20 +198,18 @@ def additive_with_nan(q, k, v, mask):
 
 
 EMPTY_ROW = torch.tensor([[1, 0, 1, 0, 0], [0, 0, 0, 0, 0], [1, 1, 1, 1, 1]]).bool()
+LOW = rand(2, 7, 5)                                                 # with q = -10,000 k a token hardly reads itself
 
 MASKED_ATTENTION = Exercise(
     title="Attention with a mask, and rows with no key", difficulty=4, minutes=12, reference=masked_attention,
     task="Write attention with a Boolean mask. A query that may read nothing gets the output 0, and gradients without "
          "NaN.",
-    inputs=[(rand(B, T_q, d_k), rand(B, T_k, d_k), rand(B, T_k, d_v), mask)
-            for B, T_q, T_k, d_k, d_v, mask in (
-                (2, 5, 5, 3, 7, causal_mask(5)), (2, 3, 5, 7, 2, EMPTY_ROW), (1, 1, 1, 2, 3, causal_mask(1)),
-                (3, 1, 2, 5, 2, ~causal_mask(1, 2)))],
-    hints=(
-        "First without empty rows: close scores before the softmax, with masked_fill.",
-        "An empty row filled with -inf is 0/0. Fill with a large finite number, and the softmax stays finite.",
-        "`mask.any(-1)` tells which rows have a key. Set the weights of the others to 0.",
-    ),
+    inputs=[(rand(B, T_q, d_k), rand(B, T_k, d_k), rand(B, T_k, d_v), mask) for B, T_q, T_k, d_k, d_v, mask in (
+            (2, 5, 5, 3, 7, causal_mask(5)), (2, 3, 5, 7, 2, EMPTY_ROW), (1, 1, 1, 2, 3, causal_mask(1)),
+            (3, 1, 2, 5, 2, ~causal_mask(1, 2)))] + [(-10_000 * LOW, LOW, rand(2, 7, 3), causal_mask(7))],
+    hints=("First without empty rows: close scores before the softmax, with masked_fill.",
+           "An empty row filled with -inf is 0/0. Fill with a large finite number, and the softmax stays finite.",
+           "`mask.any(-1)` tells which rows have a key. Set the weights of the others to 0."),
     mistakes=(
         (lambda q, k, v, m: masked_with(q, k, v, ~m),
          "Right where a query has a key. A row with none becomes NaN: a softmax of -inf alone, or a division by a sum "
@@ -230,9 +217,12 @@ MASKED_ATTENTION = Exercise(
         (lambda q, k, v, m: masked_with(q, k, v, ~m, -1e9),
          "Right where a query has a key. In an empty row all scores are equal, so each key gets an equal share of "
          "what must not be read. Which weights should such a row have?"),
+        (lambda q, k, v, m: masked_with(q, k, v, ~m, -100).masked_fill(~m.any(-1, keepdim=True), 0),
+         "You close keys by a number that is not low enough: the last input has scores of some -10,000, and beside "
+         "them the closed key is the best. What lies below *every* score?"),
         (lambda q, k, v, m: masked_with(q, k, v, ~m).nan_to_num(0),
-         "The output is right, but its gradient is NaN: replacing NaN *after* the softmax does not mend the way back, "
-         "and one step would spoil the weights of every sentence. Keep NaN from arising."),
+         "The output is right, but its gradient is NaN: replacing NaN *after* the softmax does not mend the way back. "
+         "Keep NaN from arising."),
         (lambda *a: additive_with_nan(*a).nan_to_num(0) @ a[2],
          "The output is right, but a gradient is NaN: replacing NaN in the weights does not mend the way back through "
          "a softmax of -inf alone. Keep NaN from arising."),
@@ -268,11 +258,8 @@ CROSS_ATTENTION = Exercise(
     inputs=[(rand(B, T_q, d), rand(B, T_k, s), rand(d, d_k), rand(s, d_k), rand(s, d_v))
             for B, T_q, T_k, d, s, d_k, d_v in (
                 (2, 3, 5, 7, 7, 2, 11), (1, 5, 2, 3, 3, 7, 5), (3, 1, 1, 5, 2, 3, 7), (2, 5, 5, 7, 7, 3, 2))],
-    hints=(
-        "Who asks? Who is asked, and who hands over?",
-        "Keys and values come from the same sentence.",
-        "The scale is that of the queries and keys.",
-    ),
+    hints=("Who asks? Who is asked, and who hands over?", "Keys and values come from the same sentence.",
+           "The scale is that of the queries and keys."),
     mistakes=(
         (lambda x, s, *w: cross_with(x, x, x, *w), "That is self-attention: `source` is not read at all."),
         (lambda x, s, *w: cross_with(s, s, s, *w), "The source reads itself. Who should ask?"),
@@ -303,11 +290,9 @@ CHOOSE_MASKS = Exercise(
          "sentences of different lengths.\n3. A translator's decoder trains on target sentences of different lengths "
          "(its self-attention).\n4. That decoder reads the source sentences, of different lengths (its "
          "cross-attention).\n5. A text generator with a cache writes one more token of one sentence.",
-    hints=(
-        "Two questions each: is there filling among the *keys*? Would a query see a key of its own future?",
-        "The source of a translation is known before the first word is written.",
-        "With a cache, what lies in the future of the newest token?",
-    ),
+    hints=("Two questions each: is there filling among the *keys*? Would a query see a key of its own future?",
+           "The source of a translation is known before the first word is written.",
+           "With a cache, what lies in the future of the newest token?"),
     mistakes=(
         (("causal", "padding", "both", "both", "none"),
          "Look at number 4. Is any word of the *source* in the future?"),
@@ -333,24 +318,31 @@ def drop(weights, p, training):
     return F.dropout(weights, p, training)
 
 
-def factors(answer, weights, p, training):
-    """By which factors the weights were changed, without repeats, and whether about a share p of them is 0."""
+def what_is_dropped(answer, weights, p, training):
+    """What becomes of the weights, in words; and a 0 through which the gradient must flow."""
     out = answer(weights, p, training)
     if out is None or out is ...:
         return out
-    share = (out == 0).double().mean()
-    return torch.cat([(out / weights).detach().round(decimals=6).unique(), (share - p * training).abs()[None] < 0.15])
+    if not isinstance(out, torch.Tensor):
+        return f"a {type(out).__name__}", weights.sum()
+    if out.shape != weights.shape:
+        return f"shape {tuple(out.shape)}", weights.sum()
+    zero = (out == 0).double()
+    share, lines = zero.mean().item(), (zero.mean(-1), zero.mean(-2), zero.mean(0))
+    whole = 0 < share < 1 and any(((line == 0) | (line == 1)).all() for line in lines)
+    dropped = "whole lines become 0 at once" if whole else f"{share:.1f} of the weights become 0, each on its own"
+    kept = (out / weights)[out != 0].detach().double().round(decimals=4).unique().tolist()
+    factors = " and ".join(f"{factor:g}" for factor in kept) if len(kept) < 3 else "many different numbers"
+    return f"{dropped}, the others are multiplied by {factors or 'nothing'}", 0 * out.sum()
 
 
 DROP = Exercise(
-    title="Dropout on the weights", difficulty=2, minutes=4, reference=drop, run=factors,
-    task="Drop weights in training, and leave them alone otherwise. In training a weight is either 0 or divided by 1 "
-         "- p. Compared: the factors between your weights and the given ones, and the share that is dropped.",
-    inputs=[(rand(2, 11, 13).softmax(-1), p, training) for p in (0.5, 0.2) for training in (True, False)],
-    hints=(
-        "`F.dropout` has a third argument. What is its default?",
-        "Nothing has to be divided by hand: F.dropout does it.",
-    ),
+    title="Dropout on the weights", difficulty=2, minutes=4, reference=drop, run=what_is_dropped,
+    task="Drop weights in training, each on its own, and leave them alone otherwise. In training a weight is either 0 "
+         "or divided by 1 - p. The check counts the zeros, and by what the other weights were multiplied.",
+    inputs=[(rand(2, 101, 103).softmax(-1), p, training) for p in (0.5, 0.2) for training in (True, False)],
+    hints=("`F.dropout` has a third argument. What is its default?",
+           "Nothing has to be divided by hand: F.dropout does it."),
     mistakes=(
         (lambda w, p, training: F.dropout(w, p),
          "Yours keeps dropping when `training` is False: the functional form, and a fresh nn.Dropout, think they are "
@@ -361,6 +353,9 @@ DROP = Exercise(
         (lambda w, p, training: w * (torch.rand(w.shape) >= p) if training else w,
          "Dropped weights are 0, but the rest keeps its size, so the sum shrinks on average. By what are the kept "
          "ones divided?"),
+        (lambda w, p, training: F.dropout1d(w, p, training),
+         "Whole rows, whole columns or the same places in every sentence become 0 at once. Every weight should be "
+         "drawn on its own: is your random mask as large as the weights?"),
         (lambda w, p, training: F.normalize(F.dropout(w, p, training), p=1, dim=-1),
          "You bring each row back to a sum of 1. Dropout does not: after it the rows sum to 1 on average only."),
         (lambda w, p, training: w * (torch.rand(w.shape) < p) / (1 - p) if training else w,
@@ -385,9 +380,10 @@ def batch_first_given(layer, x):
 BATCH_FIRST = Exercise(
     title="Spot the bug: sentences that read each other", difficulty=3, minutes=5,
     reference=batch_first, given=batch_first_given,
-    task="The layer was made by `nn.MultiheadAttention(6, 2)`. This code runs and returns the right shape. But "
-         "changing sentence 1 changes the output of sentence 0. Mend it without making a new layer.",
-    inputs=[(LATER_LAYER, rand(B, T, 6)) for B, T in ((2, 5), (1, 3), (3, 1), (3, 3))],
+    task="The layer was made by `nn.MultiheadAttention(6, 2)`, without `batch_first=True`: it takes the *first* axis "
+         "for the tokens. This code runs and returns the right shape. But changing sentence 1 changes the output of "
+         "sentence 0. Mend it, and leave the layer as it is.",
+    inputs=[(torch_layer(rand, 6, 2, batch_first=False), rand(B, T, 6)) for B, T in ((2, 5), (1, 3), (3, 1), (3, 3))],
     hints=("Which axis does this layer take for the tokens?", "It wants (T, B, d_model), and returns that, too."),
     mistakes=(
         (lambda layer, x: layer(*[x.transpose(0, 1)] * 3)[0],

@@ -6,6 +6,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -77,7 +78,10 @@ def flatten(value: object) -> list[Leaf]:
         return [value.detach().cpu()]
     if isinstance(value, (list, tuple)) and holds(value, (str, Tensor)):
         return [leaf for item in value for leaf in flatten(item)]
-    return [torch.as_tensor(value)]
+    number = torch.as_tensor(value)
+    if number.is_complex():
+        raise TypeError(f"{value} is complex")
+    return [number]
 
 
 def holds(value: Sequence, kinds: tuple) -> bool:
@@ -98,8 +102,20 @@ def in_float32(x: object) -> object:
     return x.float() if isinstance(x, Tensor) and x.is_floating_point() else x
 
 
-def untouched(before: object, after: object) -> bool:
-    return len(tensors(before)) == len(tensors(after)) and all(map(torch.equal, tensors(before), tensors(after)))
+def untouched(before: Any, after: Any) -> bool:
+    if isinstance(before, Tensor):
+        return torch.equal(before, after)
+    if isinstance(before, (list, tuple)):
+        return len(before) == len(after) and all(map(untouched, before, after))
+    if isinstance(before, torch.nn.Module):                        # its numbers, and settings such as batch_first
+        pairs = zip(before.modules(), after.modules(), strict=True)
+        return all(map(torch.equal, before.parameters(), after.parameters())) and all(
+            settings(one) == settings(other) for one, other in pairs)
+    return before == after
+
+
+def settings(module: torch.nn.Module) -> dict:
+    return {name: value for name, value in vars(module).items() if not name.startswith("_")}
 
 
 def difference(got: list[Leaf], want: list[Leaf], tolerance: float) -> tuple[str, str] | None:

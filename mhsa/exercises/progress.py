@@ -1,4 +1,5 @@
 """What a learner has solved, kept over restarts in one JSON file. Trouble with it is told in a line, never raised."""
+import itertools
 import json
 import os
 import tempfile
@@ -6,12 +7,18 @@ from pathlib import Path
 
 
 def path() -> Path:
-    """The file: what MHSA_PROGRESS names, else progress.json in the user's state folder."""
+    """The file: what MHSA_PROGRESS names, else progress.json in the user's state folder. Raises OSError for no place.
+
+    A link is followed, so that what it points to is written and not the link replaced.
+    """
     named = os.environ.get("MHSA_PROGRESS")
-    if named:
-        return Path(named).expanduser()
-    from platformdirs import user_state_path                       # import mhsa.exercises does not need it
-    return user_state_path("mhsa", appauthor=False) / "progress.json"
+    if not named:
+        from platformdirs import user_state_path                   # import mhsa.exercises does not need it
+        named = user_state_path("mhsa", appauthor=False) / "progress.json"
+    try:
+        return Path(os.path.realpath(Path(named).expanduser()))
+    except RuntimeError as error:                                  # ~nobody: no such user
+        raise OSError(str(error)) from None
 
 
 def solved(lesson: str) -> list[str]:
@@ -72,7 +79,8 @@ def _load() -> dict:
     except FileNotFoundError:
         return _empty()
     except (ValueError, RecursionError):                           # not UTF-8, not JSON, or not ours
-        aside = file.with_name(file.name + ".damaged")
+        names = (f"{file.name}.damaged{number}" for number in itertools.chain([""], itertools.count(2)))
+        aside = next(aside for aside in map(file.with_name, names) if not aside.exists())   # the earlier ones stay
         os.replace(file, aside)
         print(f"Your progress could not be read: the file is damaged. It is kept as {aside}; counting starts afresh.")
         return _empty()
@@ -82,14 +90,14 @@ def _read() -> dict:
     try:
         return _load()
     except OSError as error:
-        print(f"Your progress cannot be read ({error.strerror or error}): {path()}")
+        print(f"Your progress cannot be read ({error.strerror or error}): {_name()}")
         return _empty()
 
 
 def _change(change) -> None:
     """Read, change, write to a new file and put it in place of the old one, so that no moment leaves half a file."""
-    file = path()
     try:
+        file = path()
         file.parent.mkdir(parents=True, exist_ok=True)
         data = _load()
         change(data)
@@ -102,4 +110,8 @@ def _change(change) -> None:
             os.unlink(new)
             raise
     except OSError as error:
-        print(f"Your progress could not be saved ({error.strerror or error}): {file}")
+        print(f"Your progress could not be saved ({error.strerror or error}): {_name()}")
+
+
+def _name() -> str:
+    return os.environ.get("MHSA_PROGRESS") or str(path())

@@ -14,13 +14,13 @@ QUESTIONS = (
                True),
         Option("The bytes of q, k and v", "They are h · d_k = 512 wide in all, however they are cut: section 6."),
     ), several=True),
-    Number("GPT-3: d_model = 12,288, 96 heads of 128, no biases counted. How many numbers of the four matrices does "
-           "*one* head use?", 6_291_456, "Four slices of d_model · d_k numbers each: section 3.",
-           {150_994_944: "That is d_model², one whole matrix. Some tables print it as “per head”; see section 3.",
-            603_979_776: "That is the whole layer. One head uses a 96th of it: section 3.",
-            65_536: "You count d_k · d_k for each slice. A head reads all 12,288 columns: section 3.",
-            4_718_592: "You have the slices of W_Q, W_K and W_V. Some rows of W_O belong to the head too: section 3.",
-            1_572_864: "That is the slice of one matrix. How many matrices are there? Section 3."},
+    Number("d_model = 5,120, 40 heads of 128, no biases counted. How many numbers of the four matrices does *one* "
+           "head use?", 2_621_440, "Four slices of d_model · d_k numbers each: section 3.",
+           {26_214_400: "That is d_model², one whole matrix. Some tables print it as “per head”; see section 3.",
+            104_857_600: "That is the whole layer. One head uses a 40th of it: section 3.",
+            65_536: "You count d_k · d_k for each slice. A head reads all 5,120 columns: section 3.",
+            1_966_080: "You have the slices of W_Q, W_K and W_V. Some rows of W_O belong to the head too: section 3.",
+            655_360: "That is the slice of one matrix. How many matrices are there? Section 3."},
            "One head uses d_k columns of W_Q, W_K and W_V and d_k rows of W_O. How long is each? Section 3."),
     Number("d_model = 1024, 8 heads, d_k = d_v = 64, no biases. How many times 4 · d_model² numbers does the layer "
            "hold?", 0.5, "h · d_k = 512 is half of d_model, and each matrix has it as one of its sides: section 2.",

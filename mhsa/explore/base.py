@@ -9,10 +9,18 @@ from mhsa import checks
 from mhsa.draw.svg import describe, message
 from mhsa.explore.view import SvgView
 
+LARGEST = 1_000_000                                                # beyond it the divisors take too long
+
 
 def divisors(n: int) -> list[int]:
-    """The choices of heads; [1] for a size that is none."""
-    return checks.divisors(n) if n > 0 else [1]
+    """The choices of heads; [1] for a size that is none or too large."""
+    return checks.divisors(n) if 0 < n <= LARGEST else [1]
+
+
+def check_drawable(values: dict[str, Any]) -> None:
+    for name, value in values.items():
+        if isinstance(value, int) and value > LARGEST:
+            raise ValueError(f"{name}={value} is too large for a picture; up to {LARGEST:,} will do")
 
 
 class TiedHeads(HasTraits):
@@ -48,6 +56,7 @@ class Explorer(VBox):
             return
         self._drawn = values
         try:
+            check_drawable(values)
             self.view.svg = self._draw(self.state)
         except Exception as error:                                 # anything else would be lost in Jupyter's log
             self.view.svg = message(str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}")

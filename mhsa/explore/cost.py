@@ -31,8 +31,8 @@ def draw(state: CostState) -> str:
     larger = bisect(range(1, TOKENS[-1] + 1), 0, key=lambda T: count_memory(state.B, T, *sizes).scores
                     > count_memory(state.B, T, *sizes).weights)    # the first T whose scores are larger
     crossing = larger + 1 if larger < TOKENS[-1] else None
-    title = (f"{state.B} sentence{'s' if state.B > 1 else ''} of {state.T:,} tokens, d_model {state.d_model:,}, "
-             f"{state.num_heads} heads, {state.dtype}")
+    title = (f"{state.B} sentence{'s' * (state.B > 1)} of {state.T:,} tokens, d_model {state.d_model:,}, "
+             f"{state.num_heads} head{'s' * (state.num_heads > 1)}, {state.dtype}")
     return draw_cost(TOKENS, series, state.T, crossing, flops._asdict(), title,
                      "Scores grow with h · T², the rest with T or not at all. "
                      "The products' FLOPs are the same for every h.")

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from ipywidgets import Checkbox, HBox, Play
 from traitlets import Bool, Int
 
-from mhsa.count import count_memory
 from mhsa.draw.cells import Cell, Stage
 from mhsa.draw.shapes import draw_shapes
 from mhsa.explore.base import Choices, Explorer, TiedHeads, divisors, tie
@@ -64,12 +63,7 @@ def drawn(batch: int, tokens: int, d_model: int, num_heads: int) -> Drawn:
 
 @lru_cache(8)
 def walk(batch: int, tokens: int, d_model: int, num_heads: int, wrong_split: bool) -> list[Stage]:
-    """The steps of trace_shapes with their cells. Raises ValueError for sizes that no memory could address."""
-    if min(batch, tokens, d_model, num_heads) > 0 and d_model % num_heads == 0:
-        total = count_memory(batch, tokens, d_model, num_heads).total
-        if total >= 2**63:
-            raise ValueError(f"batch={batch}, tokens={tokens} and d_model={d_model} need {total:.1e} bytes, more than "
-                             "64-bit addresses reach; smaller sizes will do")
+    """The steps of trace_shapes with their cells. Raises ValueError as it does."""
     steps = trace_shapes(batch, tokens, d_model, num_heads, wrong_split=wrong_split)
     some = drawn(batch, tokens, d_model, num_heads)
     return [Stage(step, cells or score_cells(step, some)) for step, cells in zip(steps, element_cells(steps, some))]

@@ -13,7 +13,11 @@ WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"            # a dead vie
 
 def refresh(path: Path) -> None:
     """Run the notebook and store it; if a cell raises or writes to stderr, say which and leave the file as it was."""
-    notebook = nbformat.read(path, as_version=4)
+    try:
+        notebook = nbformat.read(path, as_version=4)
+        nbformat.validate(notebook)
+    except Exception as error:                                      # no JSON, no notebook, no UTF-8: each its own error
+        raise SystemExit(f"{path.name} is no whole notebook: {str(error)[:200]}") from None
     NotebookClient(notebook, timeout=60, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}},
                    allow_errors=True, coalesce_streams=True, record_timing=False, store_widget_state=False).execute()
     for number, cell in enumerate(cell for cell in notebook.cells if cell.cell_type == "code"):

@@ -53,6 +53,14 @@ def test_refresh_names_the_cell_that_fails_and_keeps_the_file(tmp_path, source, 
     assert path.read_bytes() == before
 
 
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b"\xff\xfe\x00", b'{"nbformat": 4, "cells": 5}'])
+def test_refresh_names_a_broken_file_in_one_line(tmp_path, content):
+    (tmp_path / "c.ipynb").write_bytes(content)
+    with pytest.raises(SystemExit, match="c.ipynb is no whole notebook: "):
+        refresh(tmp_path / "c.ipynb")
+    assert (tmp_path / "c.ipynb").read_bytes() == content
+
+
 def test_refresh_refuses_a_lesson_that_does_not_exist():
     with pytest.raises(SystemExit, match="99_nothing is no lesson; these are: 00_start_here"):
         main(["99_nothing"])
