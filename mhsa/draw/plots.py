@@ -1,7 +1,7 @@
 """Pictures in plain cells: figures of curves and points. The only file that imports matplotlib."""
 from collections.abc import Mapping, Sequence
 from io import BytesIO
-from itertools import combinations
+from itertools import combinations, product
 
 from IPython.display import display
 from matplotlib import rc_context
@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.rcsetup import cycler
 
-from mhsa.draw.colors import HEADS, VALUE
+from mhsa.draw.colors import HEADS, VALUE, text_on, weight_color
 from mhsa.draw.svg import describe
 
 INK, PALE, PAPER = "#1b1b1b", "#d9dee3", "#ffffff"                  # its own light ground, in a dark theme too
@@ -63,6 +63,112 @@ def mixtures(values: Mapping[str, Sequence[float]], outputs: Mapping[str, Sequen
         for name, (x, y) in points.items():
             axes.annotate(name, (x, y), (0, lift), textcoords="offset points", ha="center")
     axes.margins(0.12)
+    axes.legend()
+    return figure
+
+
+@rc_context(LOOK)
+def tables(grids: Mapping[str, Sequence[Sequence[float]]], *, rows: Sequence[str], columns: Sequence[str], xlabel: str,
+           spreads: Mapping[str, Sequence[Sequence[float]]] | None = None) -> Figure:
+    """Named tables of numbers from 0 to 1 side by side, coloured as weights are; spreads: what stands below as ±."""
+    spreads = spreads or {}
+    figure = Figure((4.6 * len(grids), 0.9 + 0.75 * len(rows)), layout="constrained")
+    for place, (name, grid) in enumerate(grids.items(), start=1):
+        axes = figure.add_subplot(1, len(grids), place, title=name, xlabel=xlabel)
+        axes.imshow(grid, cmap="cividis", vmin=0, vmax=1, aspect="auto")
+        axes.set_xticks(range(len(columns)), columns)
+        axes.set_yticks(range(len(rows)), rows if place == 1 else [""] * len(rows))
+        axes.tick_params(length=0)
+        for (i, row), (j, _) in product(enumerate(rows), enumerate(columns)):
+            spread = f"\n±{spreads[name][i][j]:.2f}" if name in spreads else ""
+            axes.text(j, i, f"{grid[i][j]:.2f}{spread}", ha="center", va="center", fontsize=11,
+                      color=text_on(weight_color(grid[i][j])))
+    return figure
+
+
+@rc_context(LOOK)
+def error_bars(x: Sequence[float], measured: Mapping[str, Sequence[tuple[float, float]]],
+               predicted: Mapping[str, Sequence[float]], *, xlabel: str, ylabel: str) -> Figure:
+    """For each name the measured (mean, spread) with error bars, and a dashed line in the same colour: predicted."""
+    figure, axes = _axes(xlabel, ylabel)
+    for name, points in measured.items():
+        means, spreads = zip(*points, strict=True)
+        bars = axes.errorbar(x, means, spreads, label=name, capsize=5)
+        axes.plot(x, predicted[name], "--", marker="", color=bars[0].get_color(), linewidth=1.5)
+    axes.plot([], [], "--", marker="", color=INK, linewidth=1.5, label="predicted")
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(x, [f"{value:g}" for value in x])
+    axes.set_ylim(0, 1.05)
+    axes.grid()
+    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+    return figure
+
+
+@rc_context(LOOK)
+def maps(rows: Sequence[Mapping[str, Sequence[Sequence[float]]]]) -> Figure:
+    """Named attention maps, a row of pictures for each mapping; in each, rows are queries and the scale is 0 to 1."""
+    across = max(map(len, rows))
+    figure = Figure((2.6 * across, 2.7 * len(rows)), layout="constrained")
+    for line, named in enumerate(rows):
+        for place, (name, weights) in enumerate(named.items(), start=1):
+            axes = figure.add_subplot(len(rows), across, line * across + place, title=name)
+            axes.imshow(weights, cmap="cividis", vmin=0, vmax=1)
+            axes.set_xticks(range(len(weights[0])))
+            axes.set_yticks(range(len(weights)))
+            axes.tick_params(length=0, labelsize=8)
+            if place == 1:
+                axes.set_ylabel("query")
+            if line == len(rows) - 1:
+                axes.set_xlabel("key")
+    return figure
+
+
+@rc_context(LOOK)
+def points_and_lines(x: Sequence[float], points: Mapping[str, Sequence[float]], lines: Mapping[str, Sequence[float]],
+                     *, xlabel: str, ylabel: str) -> Figure:
+    """For each name markers where something was measured, and thin lines to hold beside them; both axes double."""
+    figure, axes = _axes(xlabel, ylabel)
+    for name, y in points.items():
+        axes.plot(x, y, linestyle="none", label=name)
+    for (name, y), dashes in zip(lines.items(), ("--", ":"), strict=True):
+        axes.plot(x, y, dashes, marker="", color=INK, linewidth=1.5, label=name)
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(x, [f"{value:,}" for value in x])
+    axes.set_yscale("log", base=2)
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.grid()
+    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+    return figure
+
+
+@rc_context(LOOK)
+def sweeps(panels: Mapping[str, Mapping[str, Mapping[float, tuple[float, float]]]], *, xlabel: str,
+           ylabels: Sequence[str]) -> Figure:
+    """Panels side by side, by title; in each, for every named series {x: (mean, spread)} a line with error bars."""
+    figure = Figure((10.4, 4), layout="constrained")
+    for place, (title, series) in enumerate(panels.items(), start=1):
+        axes = figure.add_subplot(1, len(panels), place, title=title, xlabel=xlabel, ylabel=ylabels[place - 1])
+        for name, points in series.items():
+            means, spreads = zip(*points.values(), strict=True)
+            axes.errorbar([*points], means, spreads, label=name, capsize=5)
+        axes.set_xscale("log", base=2)
+        axes.set_xticks([*points], [f"{x:g}" for x in points])
+        axes.margins(0.1)
+        axes.grid()
+        if len(series) > 1:
+            axes.legend()
+    return figure
+
+
+@rc_context(LOOK)
+def falls(series: Mapping[str, Sequence[tuple[float, float]]], *, xlabel: str, ylabel: str) -> Figure:
+    """For each name (mean, spread) at 0, 1, 2, …: a line with error bars."""
+    figure, axes = _axes(xlabel, ylabel)
+    for name, points in series.items():
+        means, spreads = zip(*points, strict=True)
+        axes.errorbar(range(len(points)), means, spreads, label=name, capsize=5)
+    axes.set_ylim(0, 1.05)
+    axes.grid()
     axes.legend()
     return figure
 

@@ -1,0 +1,29 @@
+"""assets/optimal_head_count: a published sweep over h beside our own. `python -m mhsa.draw.head_count` makes it."""
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+from mhsa.draw import plots
+from mhsa.train import ASSETS, recorded
+
+# h: (BLEU, perplexity) on newstest2013, English to German, d_model = 512. Vaswani et al. 2017, table 3, (A) and base
+PUBLISHED = {1: (24.9, 5.29), 4: (25.5, 5.00), 8: (25.8, 4.92), 16: (25.8, 4.91), 32: (25.4, 5.01)}
+TASKS = {"1 relation": "relations, m=1", "2 relations": "relations, m=2", "4 relations": "relations, m=4"}
+HEADS = (1, 2, 4, 8, 16)
+
+
+def draw_head_count() -> Figure:
+    """Published BLEU, and the accuracy that mhsa.train recorded; each over h, with equal parameters for every h."""
+    sweep = recorded("map")
+    cells = {label: {h: sweep.cell(task, h) for h in HEADS} for label, task in TASKS.items()}
+    return plots.sweeps({
+        "Vaswani et al. 2017, d_model = 512": {"published": {h: (bleu, 0) for h, (bleu, _) in PUBLISHED.items()}},
+        "our toy task, d_model = 16": {label: {h: (cell.mean, cell.spread) for h, cell in row.items()}
+                                       for label, row in cells.items()},
+    }, xlabel="heads h", ylabels=("BLEU, translation", "accuracy, mean ± spread"))
+
+
+if __name__ == "__main__":
+    with rc_context({"svg.hashsalt": "mhsa"}):                      # the same ids in the file on every run
+        figure = draw_head_count()
+        figure.savefig(ASSETS / "optimal_head_count.svg", metadata={"Date": None})
+        figure.savefig(ASSETS / "optimal_head_count.png", dpi=plots.STORED_DPI, metadata={"Software": None})

@@ -1,0 +1,333 @@
+"""One head against many, measured on toy tasks: every seed of a setting trains at once. `python -m mhsa.train --help`.
+
+The model: token and place embeddings, one attention layer, a linear read-out; no MLP, no bias, no residual connection.
+Its number of parameters does not depend on the number of heads. The weights of S seeds are stacked on a leading axis,
+so that a step is a handful of batched products for all of them. What a seed draws and learns does not depend on the
+other seeds.
+"""
+import argparse
+import json
+import os
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
+from itertools import product
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+from tqdm.auto import tqdm
+
+from mhsa.checks import check_divides, check_size, check_type
+from mhsa.layers import MultiHeadAttention
+from mhsa.toys import Task, copy_two_sources, lookup, relations, reverse, story
+
+ASSETS = Path(__file__).parents[1] / "assets"
+RECORD, WEIGHTS = ASSETS / "one_vs_many.json", ASSETS / "one_vs_many_weights.json"
+HELD_OUT = 512                                                      # sequences a seed that accuracy is measured on
+
+
+@dataclass(frozen=True)
+class ToyRun:
+    """A trained setting: weights by name, each with one entry a seed in front; accuracy (S, m), a question each.
+
+    tokens (S, vocab, d_model), places (S, T, d_model), w_qkv (S, layers, 3·d_model, d_model), w_o (S, layers, d_model,
+    d_model), readout (S, m·classes, d_model); rows are outputs, as in nn.Linear.
+    """
+    task: Task
+    num_heads: int
+    seeds: tuple[int, ...]
+    weights: dict[str, Tensor]
+    accuracy: Tensor
+
+    @property
+    def parameters(self) -> int:
+        """Of one seed."""
+        return sum(w[0].numel() for w in self.weights.values())
+
+    def embed(self, tokens: Tensor, seed: int) -> Tensor:
+        """What the first attention layer of one seed reads: tokens (B, T) -> (B, T, d_model)."""
+        w = self._of(seed)
+        return w["tokens"][tokens] + w["places"]
+
+    def layer(self, seed: int, number: int = 0) -> MultiHeadAttention:
+        """The trained attention layer of one seed."""
+        w = self._of(seed)
+        d_model = w["w_o"].shape[-1]
+        layer = MultiHeadAttention(d_model, self.num_heads)
+        w_q, w_k, w_v = w["w_qkv"][number].chunk(3)
+        layer.load_state_dict({"w_q.weight": w_q, "w_k.weight": w_k, "w_v.weight": w_v,
+                               "w_o.weight": w["w_o"][number]})
+        return layer.eval()
+
+    def logits(self, tokens: Tensor, seed: int) -> Tensor:
+        """tokens (B, T) -> (B, T, m, classes), a score for every possible answer."""
+        one = {name: w[None] for name, w in self._of(seed).items()}
+        logits = _forward(one, tokens[None], self.num_heads)                        # (1, m·classes, T·B)
+        return logits.view(self.task.m, self.task.classes, *tokens.mT.shape).permute(3, 2, 0, 1)
+
+    def _of(self, seed: int) -> dict[str, Tensor]:
+        if seed not in self.seeds:
+            raise ValueError(f"seed={seed} was not trained; these were: {', '.join(map(str, self.seeds))}")
+        i = self.seeds.index(seed)
+        return {name: w[i] for name, w in self.weights.items()}
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """So small a product is not worth sharing: with two threads a busy machine waits, up to twenty times as long."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@_one_thread()
+def train_toy(task: Task, num_heads: int, seeds: Iterable[int] = range(5), *, d_model: int = 16, steps: int = 300,
+              batch: int = 32, lr: float = 0.005, num_layers: int = 1, hidden: int = 0) -> ToyRun:
+    """Train the model on the task, all seeds at once, `steps` steps of Adam with `batch` new sequences each.
+
+    num_layers: attention layers; all but the last add their output to what they read
+    hidden:     0: linear read-out; else that of an MLP with so many hidden units
+    Raises ValueError for bad sizes, for seeds that are no whole numbers, and if num_heads does not divide d_model.
+    """
+    sizes = dict(num_heads=num_heads, d_model=d_model, steps=steps, batch=batch, num_layers=num_layers)
+    check_type("task", task, Task)
+    for name, value in sizes.items():
+        check_size(name, value)
+    check_size("hidden", hidden, minimum=0)
+    check_divides("num_heads", num_heads, "d_model", d_model)
+    seeds = _check_seeds(seeds)
+
+    generators = [torch.Generator().manual_seed(seed) for seed in seeds]
+    weights = _first_weights(task, d_model, num_layers, hidden, generators)
+    tokens, targets = _draw(task, steps * batch, generators)                        # (S, …, T), (S, m, T, …)
+    optimizer = torch.optim.Adam(weights.values(), lr, fused=True)
+    for step in range(steps):
+        now = slice(step * batch, (step + 1) * batch)
+        logits = _forward(weights, tokens[:, now], num_heads)                       # (S, m·classes, T·B)
+        answers = targets[..., now].reshape(len(seeds) * task.m, -1)
+        loss = len(seeds) * F.cross_entropy(logits.view(len(answers), task.classes, -1), answers)   # each seed's, added
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    weights = {name: w.detach() for name, w in weights.items()}
+    tokens, targets = _draw(task, HELD_OUT, generators)
+    with torch.no_grad():
+        logits = _forward(weights, tokens, num_heads).view(len(seeds), task.m, task.classes, task.T, HELD_OUT)
+    accuracy = (logits.argmax(2) == targets).float().mean((2, 3))                   # (S, m)
+    return ToyRun(task, num_heads, seeds, weights, accuracy)
+
+
+def _check_seeds(seeds: Iterable[int]) -> tuple[int, ...]:
+    seeds = tuple(seeds)
+    for seed in seeds:
+        check_size("seed", seed, minimum=0)
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise ValueError(f"seeds={seeds} are none, or some twice; at least one is needed, each once")
+    return seeds
+
+
+def _first_weights(task: Task, d_model: int, num_layers: int, hidden: int, generators: list[torch.Generator]
+                   ) -> dict[str, Tensor]:
+    """Random weights, each of variance 1 / (columns); embeddings of variance 1."""
+    shapes = {"tokens": (task.vocab, d_model), "places": (task.T, d_model),
+              "w_qkv": (num_layers, 3 * d_model, d_model), "w_o": (num_layers, d_model, d_model)}
+    shapes |= {"hidden": (hidden, d_model), "hidden_bias": (hidden,)} if hidden else {}
+    shapes |= {"readout": (task.m * task.classes, hidden or d_model)}
+
+    def first(name: str, shape: tuple[int, ...]) -> Tensor:
+        scale = 1 if name in ("tokens", "places") else shape[-1]**-0.5
+        return torch.stack([scale * torch.randn(shape, generator=g) for g in generators]).requires_grad_()
+    return {name: first(name, shape) for name, shape in shapes.items()}
+
+
+def _draw(task: Task, size: int, generators: list[torch.Generator]) -> tuple[Tensor, Tensor]:
+    """tokens (S, size, T), targets (S, m, T, size), one generator a seed."""
+    tokens, targets = zip(*(task.batch(size, generator) for generator in generators))
+    return torch.stack(tokens), torch.stack(targets).permute(0, 3, 2, 1).contiguous()
+
+
+def _forward(w: dict[str, Tensor], tokens: Tensor, num_heads: int) -> Tensor:
+    """tokens (S, B, T) -> logits (S, m·classes, T·B). The batch stands last: tiny sums over other axes are fast."""
+    S, B, T = tokens.shape
+    _, vocab, d_model = w["tokens"].shape
+    first_row = vocab * torch.arange(S)[:, None, None]                              # of each seed's own embeddings
+    x = F.embedding(tokens + first_row, w["tokens"].flatten(0, 1)) + w["places"][:, None]
+    x = x.permute(0, 3, 2, 1).reshape(S, d_model, T * B)
+    last = w["w_qkv"].shape[1] - 1
+    for number in range(last + 1):
+        qkv = (w["w_qkv"][:, number] @ x).view(S, 3, num_heads, -1, T, B)
+        out = w["w_o"][:, number] @ _attend(*qkv.unbind(1)).view(S, d_model, T * B)
+        x = out if number == last else x + out
+    if "hidden" in w:
+        x = torch.baddbmm(w["hidden_bias"][..., None], w["hidden"], x).relu()
+    return w["readout"] @ x
+
+
+def _attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Attention of all seeds and heads in one go, (S, h, d_k, T, B) each.
+
+    Written out, since the fused kernel takes up to five times as long over thousands of maps of 8 × 8.
+    """
+    q = q / sqrt(q.shape[2])
+    scores = (q[:, :, :, :, None] * k[:, :, :, None]).sum(2)                        # (S, h, T_q, T_k, B)
+    weights = scores.softmax(3)
+    return (weights[:, :, None] * v[:, :, :, None]).sum(4)                          # (S, h, d_k, T_q, B)
+
+
+# Many settings
+
+@dataclass(frozen=True)
+class Cell:
+    """One task with one number of heads. accuracy: a list a seed, with a number a question."""
+    task: str
+    T: int
+    vocab: int
+    num_heads: int
+    predicted: float
+    parameters: int
+    seconds: float
+    accuracy: list[list[float]]
+
+    @property
+    def runs(self) -> list[float]:
+        """The accuracy of each seed over all questions."""
+        return [statistics.fmean(run) for run in self.accuracy]
+
+    @property
+    def mean(self) -> float:
+        return statistics.fmean(self.runs)
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation over the seeds; 0 for a single one."""
+        return statistics.pstdev(self.runs)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The cells of a sweep, its settings (seeds and what train_toy was told), and what it was made with."""
+    settings: dict[str, Any]
+    made: dict[str, str]
+    cells: list[Cell]
+
+    def cell(self, task: Task | str, num_heads: int) -> Cell:
+        name = task.name if isinstance(task, Task) else task
+        for cell in self.cells:
+            if (cell.task, cell.num_heads) == (name, num_heads):
+                return cell
+        there = ", ".join(f"({cell.task!r}, {cell.num_heads})" for cell in self.cells)
+        raise ValueError(f"there is no cell ({name!r}, {num_heads}); these are: {there}")
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "Sweep":
+        return cls(data["settings"], data["made"], [Cell(**cell) for cell in data["cells"]])
+
+
+def sweep_heads(tasks: Task | Sequence[Task], heads: Sequence[int], seeds: Iterable[int] = range(5), **settings: Any
+                ) -> Sweep:
+    """Train every task with every number of heads; settings are those of train_toy.
+
+    A keyboard interrupt ends the sweep with the cells that are finished.
+    """
+    tasks = [tasks] if isinstance(tasks, Task) else list(tasks)
+    seeds = _check_seeds(seeds)
+    made = {"date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            "device": f"CPU {platform.processor() or platform.machine()}, 1 thread",
+            "python": platform.python_version(), "torch": torch.__version__}
+    sweep = Sweep({"seeds": list(seeds), **settings}, made, [])
+    try:
+        for task, num_heads in tqdm([*product(tasks, heads)], unit="cell", leave=False, disable=not _is_watched()):
+            start = time.perf_counter()
+            run = train_toy(task, num_heads, seeds, **settings)
+            sweep.cells.append(Cell(task.name, task.T, task.vocab, num_heads, task.predicted(num_heads),
+                                    run.parameters, time.perf_counter() - start, run.accuracy.tolist()))
+    except KeyboardInterrupt:
+        print(f"Interrupted: {len(sweep.cells)} of {len(tasks) * len(heads)} cells are finished.")
+    for task in tasks:
+        sizes = {cell.parameters for cell in sweep.cells if cell.task == task.name}
+        assert len(sizes) <= 1, f"{task.name}: the number of parameters depends on the number of heads: {sizes}"
+    return sweep
+
+
+def _is_watched() -> bool:
+    """Whether someone sees a progress bar: at a terminal, or in a notebook that a Jupyter server has opened."""
+    return sys.stderr.isatty() or "JPY_SESSION_NAME" in os.environ
+
+
+# What is recorded
+
+def recorded(name: str) -> Sweep:
+    """A full-size sweep from assets: one of SWEEPS."""
+    sweeps = json.loads(RECORD.read_text(encoding="utf-8"))
+    if name not in sweeps:
+        raise ValueError(f"name={name!r} was not recorded; these were: {', '.join(sweeps)}")
+    return Sweep.from_json(sweeps[name])
+
+
+def load_story_runs() -> dict[int, ToyRun]:
+    """number of heads -> a run of one seed, 0, on toys.story(), from assets."""
+    data = json.loads(WEIGHTS.read_text(encoding="utf-8"))
+    return {run["num_heads"]: ToyRun(story(), run["num_heads"], (0,),
+                                     {name: torch.tensor(w) for name, w in run["weights"].items()},
+                                     torch.tensor(run["accuracy"]))
+            for run in data["runs"]}
+
+
+SWEEPS: dict[str, dict[str, Any]] = {
+    "map": dict(tasks=[relations(m) for m in (1, 2, 4)], heads=(1, 2, 4, 8, 16)),
+    "long": dict(tasks=[relations(2), relations(4)], heads=(1, 2, 16), steps=900),
+    "large": dict(tasks=relations(8, T=16, vocab=16), heads=(1, 2, 4, 8, 16, 32), d_model=32, steps=900),
+    "tasks": dict(tasks=[copy_two_sources(), lookup(), reverse(), story()], heads=(1, 2, 4, 8, 16), steps=900),
+    "mlp": dict(tasks=[relations(2), relations(4)], heads=(1, 2, 4), hidden=64),
+    "two layers": dict(tasks=[relations(2), relations(4)], heads=(1, 2, 4), num_layers=2),
+}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m mhsa.train", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", type=Path, default=ASSETS, help=f"where {RECORD.name} and {WEIGHTS.name} are "
+                        "written (default: the course's assets)")
+    parser.add_argument("--seeds", type=int, default=5, metavar="N", help="seeds 0 to N-1 (default: 5)")
+    parser.add_argument("--steps", type=int, metavar="N", help="of Adam, for a trial (default: 300, for the sweeps "
+                        '"long", "large" and "tasks" 900)')
+    args = parser.parse_args(arguments)
+    steps = {} if args.steps is None else {"steps": args.steps}
+    if min([args.seeds, *steps.values()]) < 1:
+        parser.error("--seeds and --steps must be at least 1")
+
+    sweeps = {}
+    for name, what in SWEEPS.items():
+        sweep = sweep_heads(seeds=range(args.seeds), **{**what, **steps})
+        print(f"{name}: {sweep.settings}, {sweep.made}")
+        for cell in sweep.cells:
+            print(f"  {cell.task:16} h={cell.num_heads:<3} {cell.mean:.2f} ± {cell.spread:.2f}   predicted "
+                  f"{cell.predicted:.2f}   {cell.parameters:,} parameters   {cell.seconds:.1f} s")
+        sweeps[name] = sweep.to_json()
+    (args.folder / RECORD.name).write_text(json.dumps(sweeps, indent=1) + "\n", encoding="utf-8")
+
+    runs = [train_toy(story(), h, (0,), **steps) for h in (1, 2, 4, 8, 16)]
+    data = [{"num_heads": run.num_heads, "accuracy": run.accuracy.tolist(),
+             "weights": {name: w.mul(1e4).round().div(1e4).tolist() for name, w in run.weights.items()}}
+            for run in runs]
+    (args.folder / WEIGHTS.name).write_text(json.dumps({"runs": data}) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
