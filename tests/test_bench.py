@@ -1,6 +1,7 @@
-"""mhsa.bench: what it runs, how it counts time and memory, what it prints. No test asserts a time."""
+"""mhsa.measure and mhsa.bench: what runs, how time and memory are counted, what is printed. No test asserts a time."""
 import json
 import os
+import warnings
 from types import SimpleNamespace
 
 import pytest
@@ -8,8 +9,8 @@ import torch
 from helpers import same
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from mhsa import MultiHeadAttention, bench
-from mhsa.bench import Cell
+from mhsa import MultiHeadAttention, bench, measure, sweeps
+from mhsa.measure import Cell
 
 SMALL = Cell(B=2, T=5, d_model=21, num_heads=3, backward=False)
 
@@ -27,17 +28,17 @@ def clock(monkeypatch):
             clock.now += left.pop(0) if len(left) > 1 else left[0]
         return run
     clock.call = call
-    monkeypatch.setattr(bench.time, "perf_counter", lambda: clock.now)
+    monkeypatch.setattr(measure.time, "perf_counter", lambda: clock.now)
     return clock
 
 
 def test_the_median_leaves_out_the_warm_up_and_one_slow_moment(clock):
     calls = {"steady": clock.call("steady", 50, 3), "rising": clock.call("rising", 9, 1, 90, 5, 7)}
-    assert bench.time_interleaved(calls, repeats=3, warmup=1) == {"steady": 3, "rising": 5}     # rising: 1, 90, 5
+    assert measure.time_interleaved(calls, repeats=3, warmup=1) == {"steady": 3, "rising": 5}     # rising: 1, 90, 5
 
 
 def test_each_round_runs_every_call_once_and_orders_differ(clock):
-    bench.time_interleaved({name: clock.call(name, 1) for name in "abc"}, repeats=11, warmup=0)
+    measure.time_interleaved({name: clock.call(name, 1) for name in "abc"}, repeats=11, warmup=0)
     rounds = [tuple(clock.order[i:i + 3]) for i in range(0, len(clock.order), 3)]
     assert len(rounds) == 11 and {tuple(sorted(r)) for r in rounds} == {("a", "b", "c")} and len(set(rounds)) > 2
 
@@ -59,26 +60,30 @@ def test_cuda_times_are_those_between_two_events_in_seconds(clock, monkeypatch):
             return 1000 * (end.at - self.at)                           # milliseconds
 
     monkeypatch.setattr(torch.cuda, "Event", Event)
-    assert bench.time_interleaved({"a": clock.call("a", 7)}, repeats=3, device="cuda") == {"a": 7}
+    assert measure.time_interleaved({"a": clock.call("a", 7)}, repeats=3, device="cuda") == {"a": 7}
 
 
 def test_contestants_compute_the_same_numbers():
     with torch.no_grad():
-        outs = {name: call() for name, call in bench.contestants(SMALL, dtype=torch.float64).items()}
-    for name in ("ours, weights", "torch", "torch, weights"):
+        outs = {name: call() for name, call in measure.contestants(SMALL, dtype=torch.float64).items()}
+    for name in ("ours, weights", "looped", "torch", "torch, weights"):
         same(outs[name], outs["ours"])
     assert not torch.allclose(outs["ours, causal"], outs["ours"])
 
 
 def test_contestants_compute_the_same_gradients():
-    calls = bench.contestants(SMALL._replace(backward=True), dtype=torch.float64)
+    calls = measure.contestants(SMALL._replace(backward=True), dtype=torch.float64)
     grads = {name: call() for name, call in calls.items() if name not in ("floor", "ours, causal")}
+    x, *each, weight, bias = grads["looped"]                           # a head's weight and bias after the other
+    w_q, b_q, w_k, b_k, w_v, b_v = (torch.cat(each[i::6]) for i in range(6))
+    grads["ours, looped"] = [x, w_q, b_q, w_k, b_k, w_v, b_v, weight, bias]
+    del grads["looped"]
     for name, (x, *parameters) in grads.items():
         if name.startswith("ours"):                                    # torch keeps W_Q, W_K and W_V in one block
             *qkv, weight, bias = parameters
             parameters = [torch.cat(qkv[0::2]), torch.cat(qkv[1::2]), weight, bias]
         grads[name] = [x, *parameters]
-    for name in ("ours, weights", "torch", "torch, weights"):
+    for name in ("ours, weights", "ours, looped", "torch", "torch, weights"):
         for got, expected in zip(grads[name], grads["ours"], strict=True):
             same(got, expected)
 
@@ -107,7 +112,7 @@ def operations(call):
 def test_ours_runs_what_the_floor_runs():
     """A split that copies, keys and values expanded to all heads, or a floor with a step left out or added."""
     kernel = "_scaled_dot_product_flash_attention_for_cpu"
-    calls, x = bench.contestants(SMALL), torch.randn(2, 5, 21)
+    calls, x = measure.contestants(SMALL), torch.randn(2, 5, 21)
     assert operations(calls["floor"]) == ["addmm", "addmm", "addmm", kernel, "addmm"] == operations(calls["ours"])
     grouped = MultiHeadAttention(21, 3, num_kv_heads=1)
     assert operations(lambda: grouped(x)) == ["mm", "mm", "mm", kernel, "mm"]
@@ -115,12 +120,31 @@ def test_ours_runs_what_the_floor_runs():
 
 def test_a_kernel_that_torch_refuses_is_named_with_the_reason():
     with torch.no_grad():
-        ours = bench.contestants(SMALL, dtype=torch.float64)["ours"]
-        calls, refused = bench.named_kernels(ours)
-        assert list(calls) == ["flash", "math"] and list(refused) == ["memory-efficient"]              # on a CPU
+        ours = measure.contestants(SMALL, dtype=torch.float64)["ours"]
+        calls, refused = measure.named_kernels(ours)
+        assert list(calls) == ["flash", "math"] and list(refused) == ["memory-efficient", "cuDNN"]     # on a CPU
         assert "memory-efficient" not in refused["memory-efficient"] and refused["memory-efficient"]
         for call in calls.values():
             same(call(), ours())
+
+
+def test_the_reason_is_the_warning_about_the_kernel_asked_for():
+    """As torch puts it on a GPU: the error says only that no kernel is left."""
+    def call():
+        for text in ("Flash attention kernel not used because:", "Math attention has been runtime disabled.",
+                     "head dim should be at most 256"):
+            warnings.warn(text)
+        raise RuntimeError("No available kernel.")
+    calls, refused = measure.named_kernels(call)
+    assert calls == {} and set(refused.values()) == {"head dim should be at most 256"} and len(refused) == 4
+
+
+def test_the_chosen_kernel_is_named():
+    with torch.no_grad():
+        calls = measure.contestants(SMALL)
+        chosen = {name: measure.chosen_kernel(calls[name]) for name in ("ours", "ours, weights")}
+        assert chosen == {"ours": "flash_attention_for_cpu", "ours, weights": "none"}
+        assert measure.chosen_kernel(measure.named_kernels(calls["ours"])[0]["math"]) == "attention_math"
 
 
 def test_the_peak_counts_what_lives_at_once():
@@ -130,34 +154,41 @@ def test_the_peak_counts_what_lives_at_once():
         kept.append(torch.empty(1009))
         for _ in range(3):
             torch.empty(2003)                                          # freed at once
-    assert bench.peak_extra_bytes(call) == 4 * (1009 + 2003)
-    assert bench.peak_extra_bytes(lambda: kept.clear()) == 0
+    assert measure.peak_extra_bytes(call) == 4 * (1009 + 2003)
+    assert measure.peak_extra_bytes(lambda: kept.clear()) == 0
 
 
 @pytest.mark.parametrize("backward", [False, True])
 def test_memory_grows_with_tokens_and_with_their_square_once_weights_are_asked_for(backward):
     def growth(name):
         sizes = (Cell(1, T, 16, 2, backward) for T in (1024, 2048))    # below, the CPU kernel takes smaller blocks
-        small, large = (bench.measure_memory(cell, name) for cell in sizes)
+        small, large = (measure.measure_memory(cell, name) for cell in sizes)
         return large["bytes"] / small["bytes"]
     assert growth("ours") <= 2.2 and growth("ours, causal") <= 2.2 and growth("ours, weights") > 3.5
     assert growth("torch, weights") > 3.5 and (growth("torch") > 3.5) != backward     # its fast path stores the map
 
 
+def test_a_loop_over_heads_holds_one_map_and_a_batch_all_of_them():
+    looped, batched = (measure.measure_memory(Cell(1, 512, 14, 7, False), name)["bytes"]
+                       for name in ("looped", "ours, weights"))
+    one_map = 4 * 512**2
+    assert 7 * one_map < batched < 8 * one_map and one_map < looped < 2 * one_map
+
+
 def test_a_fresh_process_is_another_process():
-    assert bench.in_fresh_process(os.getpid) != os.getpid()
+    assert measure.in_fresh_process(os.getpid) != os.getpid()
 
 
 def test_a_cell_is_a_shape_whose_heads_divide_it():
-    cells = bench.cells_of(B=(1,), T=(7,), d_model=(9, 10), num_heads=(2, 3))
+    cells = measure.cells_of(B=(1,), T=(7,), d_model=(9, 10), num_heads=(2, 3))
     assert cells == [(1, 7, 9, 3, False), (1, 7, 9, 3, True), (1, 7, 10, 2, False), (1, 7, 10, 2, True)]
-    assert len(bench.cells_of(**bench.GRID)) == 3 * 5 * 9 * 2
+    assert len(measure.cells_of(**bench.GRID)) == 3 * 5 * 9 * 2
     assert Cell(32, 1024, 512, 8, True).map_fits and not Cell(32, 1024, 768, 12, True).map_fits     # 1 and 1.5 GiB
     assert Cell(1, 100, 1000, 10, False).gflop == pytest.approx(0.8 + 0.04 + 5e-4)                 # softmax: 5 a score
 
 
 def test_means_of_ratios_are_geometric():
-    rows = [{"seconds": dict(zip(bench.SPEED_NAMES, seconds))} for seconds in ([2, 3, 1, 6, 4], [8, 6, 1, 3, 4])]
+    rows = [{"seconds": dict(zip(measure.SPEED_NAMES, seconds))} for seconds in ([2, 3, 1, 6, 4], [8, 6, 1, 3, 4])]
     assert bench.geometric_means(rows) == pytest.approx(dict(zip(bench.RATIOS, (4, 1, 1))))
 
 
@@ -167,7 +198,7 @@ def test_the_command_prints_every_cell_and_writes_json(tmp_path, capsys):
     result = json.loads((tmp_path / "out.json").read_text())
     assert [[row[size] for size in Cell._fields] for row in result["cells"]] == [
         [1, T, 14, 2, backward] for T in (3, 5) for backward in (False, True)]
-    assert all(set(row["seconds"]) == set(bench.SPEED_NAMES) for row in result["cells"])
+    assert all(set(row["seconds"]) == set(measure.SPEED_NAMES) for row in result["cells"])
     assert result["torch"] == torch.__version__ and result["device"] and result["date"] and not result["left_out"]
     assert "forward+backward (2 cells)" in out and "4/4" in err and "4/4" not in out
     assert f"{result['geometric_means']['all']['ours / torch']:.3f}" in out
@@ -186,12 +217,94 @@ def test_the_memory_command_prints_growth(monkeypatch, capsys):
     fresh = []
     monkeypatch.setattr(bench, "in_fresh_process", lambda f, cell, name, **options: fresh.append((cell, name))
                         or {**cell._asdict(), "name": name, "bytes": 2**20 * cell.T**2})
-    monkeypatch.setattr(bench, "LARGEST_MAP", 4 * 2 * 16**2)
+    monkeypatch.setattr(measure, "LARGEST_MAP", 4 * 2 * 16**2)
     bench.main("--memory --T 16 32 --num-heads 2".split())
     lines = [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("  1 ")]
-    assert len(lines) == 20 and len(set(fresh)) == 15                     # five would store too large a map
+    assert len(lines) == 24 and len(set(fresh)) == 17                     # seven would store too large a map
     assert lines[0] == "1 16 512 2 f ours 256.0 -".split() and lines[1] == "1 32 512 2 f ours 1024.0 4.00".split()
-    assert [line[5] for line in lines if "left" in line] == ["ours,", "torch", "torch,", "ours,", "torch,"]
+    assert [line[5] for line in lines if "left" in line] == ["ours,", "looped", "torch", "torch,",
+                                                                   "ours,", "looped", "torch,"]
+
+
+# The sweeps of lesson 9
+
+TINY = dict(B=[2], T=[3, 5], d_model=[14], num_heads=[1, 7])
+
+
+@pytest.fixture(autouse=True)
+def small_product(monkeypatch):
+    monkeypatch.setitem(sweeps.PRODUCT, "cpu", 17)
+
+
+def test_a_sweep_has_a_row_for_each_shape_and_kind_of_numbers():
+    rows = sweeps.sweep(**TINY, numbers=["float32", "bfloat16"], repeats=1)
+    assert [(row["numbers"], row["T"], row["num_heads"]) for row in rows] == [
+        (numbers, T, h) for numbers in ("float32", "bfloat16") for T in (3, 5) for h in (1, 7)]
+    for row in rows:
+        assert set(row["seconds"]) == {"explicit", "fused", "product"} and set(row["bytes"]) == {"explicit", "fused"}
+        assert row["kernel"] == "flash_attention_for_cpu" and row["refused"] == {}
+
+
+def test_the_code_for_a_gpu_runs_on_a_cpu(monkeypatch, tmp_path, capsys):
+    """--lesson with the settings of a GPU in small: kernels by name, TF32, and texts whose map is too large."""
+    settings = {name: TINY | {key: value for key, value in sweep.items() if key in ("numbers", "kernels")}
+                for name, sweep in sweeps.SWEEPS["cuda"].items()}
+    monkeypatch.setitem(sweeps.SWEEPS, "cpu", settings)
+    monkeypatch.setattr(measure, "LARGEST_MAP", 4 * 2 * 7 * 3**2)
+    monkeypatch.setattr(sweeps, "ASSETS", tmp_path)
+    assert sweeps.recorded("cpu") is None
+    bench.main(["--lesson"])
+    result = sweeps.recorded("cpu")
+    assert result["torch"] == torch.__version__ and result["device"].startswith("CPU") and result["date"]
+    assert [row["numbers"] for row in result["numbers"][::4]] == ["float32", "float32 in TF32", "bfloat16"]
+    narrow, *_, wide = result["heads"]
+    assert set(narrow["seconds"]) == {"explicit", "fused", "flash", "math", "product"}
+    assert set(narrow["refused"]) == {"memory-efficient", "cuDNN"}
+    assert "explicit" not in wide["seconds"] and "explicit" not in wide["bytes"]              # T = 5, h = 7
+    out = capsys.readouterr().out
+    assert out.strip() == sweeps.report(result) and "cuDNN was refused: " in out
+    assert sweeps.table(result["heads"]).splitlines()[-1].split()[:6] == ["2", "5", "7", "2", "bfloat16", "-"]
+    assert sweeps.kernel_table(result["heads"]).splitlines()[-1].split().count("refused") == 2
+
+
+def test_what_is_recorded_is_what_the_sweeps_measure_now():
+    for device in filter(sweeps.recorded, sweeps.SWEEPS):
+        result = sweeps.recorded(device)
+        assert all(result[name] for name in ("device", "date", "torch", "python"))
+        for name, sweep in sweeps.SWEEPS[device].items():
+            sizes = {size: values for size, values in sweep.items() if size in Cell._fields}
+            shapes = measure.cells_of(**sizes, backward=[False])
+            assert [(*(row[size] for size in Cell._fields), row["numbers"]) for row in result[name]] == [
+                (*cell, numbers) for numbers in sweep.get("numbers", ["float32"]) for cell in shapes]
+
+
+def test_float32_products_are_set_and_set_back(monkeypatch):
+    seen = []
+    monkeypatch.setattr(sweeps, "time_interleaved", lambda *args, **options: seen.append(
+        torch.backends.cuda.matmul.fp32_precision))
+    before = torch.backends.cuda.matmul.fp32_precision
+    sweeps.sweep(**TINY | {"T": [3], "num_heads": [1]}, numbers=["float32", "float32 in TF32"])
+    assert seen == ["ieee", "tf32"] and torch.backends.cuda.matmul.fp32_precision == before
+
+
+def test_the_share_of_the_speed_is_counted_from_operations():
+    row = dict(B=2, T=5, d_model=14, num_heads=7, product=10, seconds={"fused": 4.0, "product": 0.5})
+    flops = 8 * 2 * 5 * 14**2 + 4 * 2 * 5**2 * 14 + 5 * 2 * 7 * 5**2
+    assert sweeps.share_of_speed(row, "fused") == pytest.approx(flops / 4 / (2000 / 0.5))
+
+
+@pytest.mark.parametrize("cached", [True, False])
+def test_decoding_equals_one_causal_pass(cached):
+    layer, x = MultiHeadAttention(21, 3, num_kv_heads=1).double(), torch.randn(2, 5, 21, dtype=torch.float64)
+    same(sweeps.decode(layer, x, cached=cached), layer(x, is_causal=True))
+
+
+def test_with_a_cache_each_step_projects_one_token():
+    layer, x, seen = MultiHeadAttention(21, 3), torch.randn(2, 5, 21), []
+    layer.w_k.register_forward_hook(lambda module, inputs, out: seen.append(out.shape[1]))
+    sweeps.decode(layer, x)
+    sweeps.decode(layer, x, cached=False)
+    assert seen == [1, 1, 1, 1, 1, 1, 2, 3, 4, 5]
 
 
 def test_without_a_gpu_cuda_is_refused_plainly(monkeypatch, capsys):

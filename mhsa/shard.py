@@ -1,0 +1,220 @@
+"""The heads of one MultiHeadAttention over n processes (tensor parallel), each of which holds h / n of them.
+
+W_Q, W_K and W_V are cut by columns and W_O by rows, always between two heads: a head is computed where its weights
+lie. What travels is the sum over the heads: of the output going forward, of the input's gradient going backward.
+`torchrun --standalone --nproc-per-node 2 -m mhsa.shard` prints what each process holds and sends: by NCCL if there is
+a GPU for each, else by gloo on the CPU. Source: Shoeybi et al. 2019 (Megatron-LM), section 3.
+"""
+import os
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Sequence
+from datetime import timedelta
+from multiprocessing import connection, get_context, parent_process
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from signal import strsignal
+from tempfile import TemporaryDirectory
+from threading import Thread
+from typing import Any, NamedTuple, NoReturn
+
+import torch
+from torch import Tensor
+from torch import distributed as dist
+from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+from torch.distributed.tensor import DTensor, Replicate
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from mhsa.checks import check_divides, check_inputs, check_size, check_type
+from mhsa.layers import MultiHeadAttention
+
+
+class Share(NamedTuple):
+    """One process's part: its heads, the bytes of its parameters, the bytes that it gave to others in each pass."""
+    num_heads: int
+    bytes_held: int
+    sent_forward: int
+    sent_backward: int
+
+
+class ShardReport(NamedTuple):
+    """out (B, T, d_model), the gradients of sum(out²) / 2 by name, and every process's share, in rank order.
+
+    gradients: of "query" and of each parameter ("w_q.weight", …), put together from all processes.
+    """
+    out: Tensor
+    gradients: dict[str, Tensor]
+    shares: list[Share]
+
+    def __str__(self) -> str:
+        lines = ["process  heads    bytes held  sent forward  sent backward"]
+        lines += [f"{rank:7} {share.num_heads:6} {share.bytes_held:13,} {share.sent_forward:13,} "
+                  f"{share.sent_backward:14,}" for rank, share in enumerate(self.shares)]
+        return "\n".join(lines)
+
+
+class SentBytes(TorchDispatchMode):
+    """While it is on, adds up the bytes of each tensor that this process gives to an all-reduce."""
+    total = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if DTensor in types:
+            return NotImplemented                       # it comes again, with the plain tensor of this process
+        if func.overloadpacket is torch.ops._c10d_functional.all_reduce:
+            self.total += args[0].nbytes
+        return func(*args, **(kwargs or {}))
+
+
+# In every process of a group
+
+def shard(layer: MultiHeadAttention, mesh: DeviceMesh) -> MultiHeadAttention:
+    """Cut the layer in place: this process keeps its share of the heads. It is called as before, in all processes.
+
+    Raises ValueError where the heads, or the key-value heads, do not divide by the processes.
+    """
+    check_shares(layer, mesh.size())
+    parallelize_module(layer, mesh, {"w_q": ColwiseParallel(), "w_k": ColwiseParallel(), "w_v": ColwiseParallel(),
+                                     "w_o": RowwiseParallel()})
+    layer.num_heads //= mesh.size()
+    layer.num_kv_heads //= mesh.size()
+    return layer
+
+
+def check_shares(layer: MultiHeadAttention, num_processes: int) -> None:
+    check_type("layer", layer, MultiHeadAttention)
+    check_size("num_processes", num_processes)
+    name = "num_heads" if layer.num_kv_heads == layer.num_heads else "num_kv_heads"
+    check_divides("num_processes", num_processes, name, layer.num_kv_heads)         # which divides num_heads
+
+
+def run_in_group(layer: MultiHeadAttention, query: Tensor) -> ShardReport:
+    """Cut the layer over the processes of the default group, and go forward and backward once, without dropout.
+
+    query: (B, T, d_model), the same in every process.
+    """
+    num_processes = dist.get_world_size()
+    device = "cuda" if torch.cuda.device_count() >= num_processes else "cpu"
+    mesh = init_device_mesh(device, (num_processes,))
+    layer = shard(layer.to(device).eval(), mesh)
+    query = query.detach().to(device).requires_grad_()
+    shared = DTensor.from_local(query, mesh, [Replicate()])         # q, k and v add up its gradient before it travels
+    with SentBytes() as forward:
+        out = layer(shared)
+    with SentBytes() as backward:
+        (out.square().sum() / 2).backward()
+    parameters: dict[str, Any] = dict(layer.named_parameters())     # DTensors now
+    held = sum(p.to_local().untyped_storage().nbytes() for p in parameters.values())
+    shares: list[Any] = [None] * num_processes
+    dist.all_gather_object(shares, Share(layer.num_heads, held, forward.total, backward.total))
+    gradients = {name: p.grad.full_tensor() for name, p in parameters.items() if p.grad is not None}
+    gradients = {name: gradient.cpu() for name, gradient in {"query": query.grad, **gradients}.items()}
+    return ShardReport(out.detach().cpu(), gradients, shares)
+
+
+# In the process that starts the others
+
+def run_sharded(layer: MultiHeadAttention, query: Tensor, num_processes: int = 2, *, timeout: int = 60) -> ShardReport:
+    """The layer's self-attention forward and backward once, in eval mode, by that many new processes on this machine.
+
+    query: (B, T, d_model); timeout: whole seconds. Raises ValueError for heads that do not divide by the processes,
+    RuntimeError when a process fails or is killed, TimeoutError. However it ends, no process is left.
+    """
+    check_shares(layer, num_processes)
+    check_inputs(query, query, query, None, widths=(layer.d_model, layer.key_dim, layer.value_dim),
+                 num_heads=layer.num_heads, weight=layer.w_o.weight)
+    check_size("timeout", timeout)
+    spawn = get_context("spawn")
+    with TemporaryDirectory() as folder:
+        torch.save((layer, query), Path(folder, "job"))
+        processes = [spawn.Process(target=_work, args=(rank, num_processes, folder, timeout), daemon=True,
+                                   name=f"process {rank} of {num_processes}") for rank in range(num_processes)]
+        try:
+            for rank, process in enumerate(processes):
+                Path(folder, f"log{rank}").touch()                                  # also if it fails before it writes
+                process.start()
+            _wait(processes, folder, timeout)
+        finally:
+            for process in processes:
+                if process.pid is not None:                                         # it was started
+                    process.kill()
+                    process.join()
+        return torch.load(Path(folder, "report"), weights_only=False)
+
+
+def _wait(processes: Sequence[BaseProcess], folder: str, timeout: int) -> None:
+    """Return when all have ended well; raise as soon as one has not."""
+    deadline = time.monotonic() + timeout
+    while True:
+        codes = [process.exitcode for process in processes]                         # None while it runs, -signal
+        if any(codes):
+            raise RuntimeError("\n".join(_failures(processes, codes, folder)) + "\nThe others were ended too.")
+        if None not in codes:
+            return
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError(f"{len(processes)} processes were not done after {timeout} s, and were ended")
+        connection.wait([process.sentinel for process, code in zip(processes, codes) if code is None], left)
+
+
+def _failures(processes: Sequence[BaseProcess], codes: list[int | None], folder: str) -> list[str]:
+    """Those that were killed; if none was, those that failed, with what they printed."""
+    killed = [f"{process.name} was ended by signal {-code} ({strsignal(-code)})"
+              for process, code in zip(processes, codes) if code and code < 0]
+    return killed or [f"{process.name} failed:\n{Path(folder, f'log{rank}').read_text()}"
+                      for rank, (process, code) in enumerate(zip(processes, codes)) if code]
+
+
+def _work(rank: int, num_processes: int, folder: str, timeout: int) -> None:
+    """What a started process does. What it prints goes to a file, which the starting process reads if it fails."""
+    with open(Path(folder, f"log{rank}"), "w") as log:
+        os.dup2(log.fileno(), 1)
+        os.dup2(log.fileno(), 2)
+    Thread(target=_end_with_parent, daemon=True).start()
+    loopback = next(name for _, name in socket.if_nameindex() if name.startswith("lo"))
+    os.environ["GLOO_SOCKET_IFNAME"] = loopback                                     # no look-up of the host's name
+    try:
+        layer, query = torch.load(Path(folder, "job"), weights_only=False)
+        dist.init_process_group(init_method=Path(folder, "store").as_uri(), rank=rank, world_size=num_processes,
+                                timeout=timedelta(seconds=timeout))                 # a file needs no free port
+        report = run_in_group(layer, query)
+        if rank == 0:
+            torch.save(report, Path(folder, "report"))
+        _leave(0)
+    except Exception:
+        traceback.print_exc()
+        _leave(1)
+
+
+def _leave(code: int) -> NoReturn:
+    """At once: now and then torch's threads abort a Python that takes itself apart first."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    assert parent
+    parent.join()
+    os._exit(1)
+
+
+def main() -> None:
+    if "RANK" not in os.environ:
+        sys.exit("one process has nobody to share with: torchrun --standalone --nproc-per-node 2 -m mhsa.shard")
+    dist.init_process_group()
+    torch.manual_seed(0)                                                            # the same layer in every process
+    layer, query = MultiHeadAttention(512, 8), torch.randn(1, 128, 512)
+    alone = layer(query)
+    print_here = print if dist.get_rank() == 0 else lambda text: None
+    print_here(f"B=1, T=128, d_model=512, h=8, float32: {sum(p.nbytes for p in layer.parameters()):,} bytes of weights")
+    report = run_in_group(layer, query)
+    print_here(f"{report}\nlargest difference from one process: {(report.out - alone).abs().max():.0e}")
+    _leave(0)
+
+
+if __name__ == "__main__":
+    main()
