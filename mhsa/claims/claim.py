@@ -1,0 +1,79 @@
+"""A claim as data: what is said, the verdict, what decides it, and the lesson that shows it."""
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+VERDICTS = {"holds": "✓", "holds if": "◐", "does not hold": "✗", "not shown": "?"}
+
+LESSONS = {1: "01_one_head", 2: "02_many_heads", 3: "03_split_and_merge", 4: "04_counting",
+           5: "05_masks_and_cross_attention", 6: "06_one_vs_many", 7: "07_heads_in_a_real_model",
+           8: "08_how_many_heads", 9: "09_fast_attention"}
+
+PAPERS = {
+    "Bahdanau": ("Bahdanau et al. 2014", "https://arxiv.org/abs/1409.0473"),
+    "Bhojanapalli": ("Bhojanapalli et al. 2020", "https://arxiv.org/abs/2002.07028"),
+    "Brown": ("Brown et al. 2020", "https://arxiv.org/abs/2005.14165"),
+    "Clark": ("Clark et al. 2019", "https://arxiv.org/abs/1906.04341"),
+    "Dao": ("Dao et al. 2022", "https://arxiv.org/abs/2205.14135"),
+    "Devlin": ("Devlin et al. 2019", "https://arxiv.org/abs/1810.04805"),
+    "Grattafiori": ("Grattafiori et al. 2024", "https://arxiv.org/abs/2407.21783"),
+    "Jain": ("Jain and Wallace 2019", "https://arxiv.org/abs/1902.10186"),
+    "LinTanFrank": ("Lin, Tan and Frank 2019", "https://arxiv.org/abs/1906.01698"),
+    "LinZ": ("Lin et al. 2017", "https://arxiv.org/abs/1703.03130"),
+    "Liu": ("Liu et al. 2021", "https://arxiv.org/abs/2106.09650"),
+    "Luong": ("Luong et al. 2015", "https://arxiv.org/abs/1508.04025"),
+    "Michel": ("Michel et al. 2019", "https://arxiv.org/abs/1905.10650"),
+    "NVIDIA": ("NVIDIA's note of February 2017",
+               "https://developer.nvidia.com/blog/cublas-strided-batched-matrix-multiply/"),
+    "Vaswani": ("Vaswani et al. 2017", "https://arxiv.org/abs/1706.03762"),
+    "Voita": ("Voita et al. 2019", "https://arxiv.org/abs/1905.09418"),
+    "Wiegreffe": ("Wiegreffe and Pinter 2019", "https://arxiv.org/abs/1908.04626"),
+}
+LINKS = {key: f"[{name}]({address})" for key, (name, address) in PAPERS.items()}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim.
+
+    id:       its group's letter and its number
+    verdict:  one of VERDICTS, about the claim as it is written here
+    why:      what decides it, in Markdown; {Clark} stands for a paper, {ratio:.1f} for a figure that measure returns
+    lessons:  numbers of the lessons that show it
+    measure:  () -> (whether the verdict follows, figures); None where only papers, or nobody, can say
+    """
+    id: str
+    text: str
+    verdict: str
+    why: str
+    lessons: Sequence[int]
+    measure: Callable[[], tuple[bool, dict]] | None = None
+
+    def decide(self) -> str:
+        """Measure again, and say what decides it. Raises AssertionError if the verdict does not follow any more."""
+        with torch.random.fork_rng(devices=[]):                     # the session's random numbers stay as they are
+            follows, figures = self.measure() if self.measure else (True, {})
+        if not follows:
+            raise AssertionError(f"{self.id}: “{self.verdict}” does not follow any more; measured: {figures}")
+        return self.why.format(**LINKS, **figures)
+
+
+class Markdown(str):
+    """Text that a notebook shows as Markdown, and any other place as it is."""
+
+    def _repr_markdown_(self) -> str:
+        return self
+
+    def __repr__(self) -> str:
+        return self
+
+
+def table_of(claims: Sequence[Claim]) -> Markdown:
+    lines = ["| | claim | verdict | what decides it | lesson |", "|---|---|---|---|---|"]
+    for claim in claims:
+        measured = " *(measured)*" if claim.measure else ""
+        lessons = ", ".join(f"[{n}]({LESSONS[n]}.ipynb)" for n in claim.lessons)
+        verdict = f"{VERDICTS[claim.verdict]} **{claim.verdict}**".replace(" ", "\N{NO-BREAK SPACE}")
+        lines.append(f"| {claim.id} | {claim.text} | {verdict} | {claim.decide()}{measured} | {lessons or '–'} |")
+    return Markdown("\n".join(lines))
