@@ -21,6 +21,27 @@ function goToEnd(event) {
   event.stopPropagation();
 }
 
+// An image of the picture, twice as fine as on the screen.
+async function paint(svg) {
+  const image = new Image();
+  image.src = URL.createObjectURL(svg);
+  await image.decode();
+  URL.revokeObjectURL(image.src);
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [2 * image.width, 2 * image.height];
+  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+  return new Promise((done) => canvas.toBlob(done));
+}
+
+async function download(name, svg) {
+  const picture = new Blob([svg], { type: "image/svg+xml" });
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(name.endsWith(".png") ? await paint(picture) : picture);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
 function render({ model, el }) {
   el.classList.add("mhsa-view");
   const picture = el.appendChild(document.createElement("div"));
@@ -117,6 +138,11 @@ function render({ model, el }) {
     return best;
   }
 
+  async function save({ save: name, svg }) {
+    await download(name, svg);
+    line.textContent = `${name} is among the browser's downloads.`;
+  }
+
   const keyedOf = (event) => event.target.closest?.("[data-key]");
 
   function press(part) {
@@ -157,6 +183,7 @@ function render({ model, el }) {
   });
 
   model.on("change:svg", draw);
+  model.on("msg:custom", save);
   draw();
   let waiting = requestAnimationFrame(function attach() {
     if (!el.isConnected) return void (waiting = requestAnimationFrame(attach));
@@ -168,6 +195,7 @@ function render({ model, el }) {
   return () => {
     cancelAnimationFrame(waiting);
     model.off("change:svg", draw);
+    model.off("msg:custom", save);
   };
 }
 

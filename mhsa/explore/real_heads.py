@@ -1,0 +1,125 @@
+"""explore.real_heads(): the 72 heads of a trained model on your own sentence."""
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from ipywidgets import Button, FloatSlider, HBox, IntSlider, Layout, SelectionSlider, Text
+from traitlets import Enum, Float, HasTraits, Int, Unicode
+
+from mhsa.draw.real_heads import PATTERNS, draw_real_heads
+from mhsa.draw.svg import standalone
+from mhsa.explore.base import Explorer, tie
+from mhsa.patterns import SHARES, pattern_scores
+from mhsa.pretrained import MiniLM, ModelFilesError, load_minilm
+
+LARGEST = 128                                                      # tokens; what the model was trained on
+BROAD = 0.85                                                       # from this share of the largest entropy on
+SENTENCE = "Mia lost her keys, so she looked for the keys in her other bag."
+
+
+class RealHeadsState(HasTraits):
+    """The text; the head that is read (layer from 1, head from 0); which pattern names heads, from which score on."""
+    text = Unicode()
+    layer = Int()
+    head = Int()
+    pattern = Enum(("any", *PATTERNS))
+    least = Float()
+
+
+class Reading(NamedTuple):
+    """What the model's heads did with a text: weights (L, h, T, T), and the score of each pattern, (L, h)."""
+    tokens: list[str]
+    weights: np.ndarray
+    scores: dict[str, np.ndarray]
+
+
+@lru_cache(1)
+def minilm() -> MiniLM:
+    return load_minilm()
+
+
+def read(model: MiniLM, text: str) -> Reading:
+    """Raises ValueError, a sentence, for a text without a word and for one that is too long to draw."""
+    T = len(model.tokenizer.encode(text).ids)
+    if T > LARGEST:
+        raise ValueError(f"This text has {T} tokens, and up to {LARGEST} are drawn: the model learned on texts of at "
+                         f"most {LARGEST}. Take a shorter one.")
+    if T == 2:                                                     # [CLS] [SEP]
+        raise ValueError("There is nothing to read yet. Type a sentence above, then press Enter.")
+    encoding = model.encode(text)
+    weights = torch.cat(encoding.weights)                          # (L, h, T, T)
+    L, h, _, _ = weights.shape
+    found = pattern_scores(encoding.tokens, weights.flatten(0, 1)[None])
+    scores = {name: found["entropy" if name == "broad" else name].view(L, h).numpy() for name in PATTERNS}
+    return Reading(encoding.tokens[0], weights.numpy(), scores)
+
+
+def name_heads(scores: dict[str, np.ndarray], pattern: str, least: float) -> list[list[str]]:
+    """The pattern of each head (L, h), "" for none.
+
+    "any": the strongest share, if its score is at least `least`; else broad, if the entropy is at least BROAD.
+    """
+    if pattern != "any":
+        return np.where(scores[pattern] >= least, pattern, "").tolist()
+    shares = np.nan_to_num(np.stack([scores[name] for name in SHARES]), nan=-1)
+    strongest = np.array(SHARES)[shares.argmax(0)]
+    rest = np.where(scores["broad"] >= BROAD, "broad", "")
+    return np.where(shares.max(0) >= least, strongest, rest).tolist()
+
+
+def draw(state: RealHeadsState, reading: Reading) -> str:
+    L, h, _, _ = reading.weights.shape
+    for name, value, first, last in (("layer", state.layer, 1, L), ("head", state.head, 0, h - 1)):
+        if not first <= value <= last:
+            raise ValueError(f"{name}={value} does not exist; {first} to {last} do")
+    names = name_heads(reading.scores, state.pattern, state.least)
+    count = sum(bool(name) for row in names for name in row)
+    what = "a pattern" if state.pattern == "any" else f"“{state.pattern}”"
+    note = f"{count} of {L * h} have {what} at {state.least:.2f} or more."
+    note += f" Broad: from {BROAD:.2f} on." if state.pattern == "any" else ""
+    return draw_real_heads(reading.tokens, reading.weights, reading.scores, names, state.layer, state.head, note)
+
+
+def real_heads(text: str = SENTENCE, layer: int = 1, head: int = 2, *, pattern: str = "any", least: float = 0.5,
+               model: MiniLM | None = None) -> Explorer:
+    """Type a sentence, see all heads, pick one and read its map; colour and filter the heads by pattern; save it.
+
+    layer from 1, head from 0. pattern: a name of mhsa.patterns.SHARES, "broad" or "any". Heads whose score is below
+    `least` are drawn pale. Without a model, all-MiniLM-L6-v2 is loaded when it is first needed.
+    """
+    state = RealHeadsState(text=text, layer=layer, head=head, pattern=pattern, least=least)
+    num_layers, num_heads = (model.num_layers, model.num_heads) if model else (6, 12)
+    sentence = Text(description="sentence", placeholder="type a sentence, then press Enter", continuous_update=False,
+                    layout=Layout(width="100%", max_width="856px"))
+    layers = IntSlider(min=1, max=num_layers, description="layer")
+    heads = IntSlider(max=num_heads - 1, description="head")
+    patterns = SelectionSlider(options=("any", *PATTERNS), description="pattern")
+    score = FloatSlider(max=1, step=0.05, description="score from")
+    for name, control in (("text", sentence), ("layer", layers), ("head", heads), ("pattern", patterns),
+                          ("least", score)):
+        tie(state, name, control)
+    reading = lru_cache(8)(lambda text: read(model or minilm(), text))
+
+    def picture(state: RealHeadsState) -> str:
+        try:
+            return draw(state, reading(state.text))
+        except ModelFilesError as error:                           # its text is the whole sentence, with the command
+            raise ValueError(str(error)) from error
+
+    saves = [Button(description=f"save as {kind}", tooltip=f"download this picture as {kind}")
+             for kind in ("SVG", "PNG")]
+    explorer = Explorer(state, picture, [HBox([sentence]), HBox([layers, heads]), HBox([patterns, score, *saves])])
+    for button, kind in zip(saves, ("svg", "png")):
+        button.on_click(lambda _, kind=kind: explorer.view.send(
+            {"save": f"layer_{state.layer}_head_{state.head}.{kind}", "svg": standalone(explorer.view.svg)}))
+    explorer.view.on_msg(lambda _, content, __: jump(state, content["press"]))
+    return explorer
+
+
+def jump(state: RealHeadsState, key: str) -> None:
+    """A press on a thumbnail, key "layer.head", reads that head; on the name of a pattern, its first head."""
+    if place := re.match(r"(\d+)\.(\d+)", key):
+        with state.hold_trait_notifications():                     # one redraw
+            state.layer, state.head = map(int, place.groups())
