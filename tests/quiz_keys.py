@@ -7,9 +7,13 @@ from math import sqrt
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 
-from mhsa import (KVCache, MultiHeadAttention, MultiHeadAttentionLoop, attention, causal_mask, count_flops,
+from mhsa import (PRESETS, KVCache, MultiHeadAttention, MultiHeadAttentionLoop, attention, causal_mask, count_flops,
                   count_memory, count_parameters, merge_heads, padding_mask, split_heads)
+from mhsa.exercises import lesson07
+from mhsa.patterns import ablate_heads
+from mhsa.toys import relations
 
 
 def rand(*shape, seed=0):
@@ -230,8 +234,8 @@ def twice_the_heads():
             "q, k and v": many[1].qkv > few[1].qkv}
 
 
-def one_head_of_gpt3():
-    return count_parameters(12_288, 96).per_head
+def one_head_of_forty():
+    return count_parameters(5120, 40).per_head
 
 
 def narrow_heads():
@@ -330,11 +334,251 @@ def not_batch_first():
     return {words: words == shape for words in ("(2, 4, 4)", "(2, 3, 4, 4)", "(4, 2, 2)")} | {"raises an error": False}
 
 
+# Lesson 10
+
+def same_parameters_if():
+    one, eight, wide = (size(MultiHeadAttention(64, h, d_k=d_k).parameters()) for h, d_k in ((1, 64), (8, 8), (8, 64)))
+    return {"without biases": one == eight == 4 * 64**2, "T stays": False, "as wide as": wide == one,
+            "None, it is false": one != eight}
+
+
+def settled_without_training():
+    return {"three axes": MultiHeadAttention(6, 3).w_o.weight.dim() == 2, "translate": False, "pronouns": False,
+            "rank above": torch.linalg.matrix_rank(rand(7, 3) @ rand(3, 7, seed=1)).item() == 3,
+            "copy": split_heads(x := rand(5, 6), 3).data_ptr() == x.data_ptr()}
+
+
+def megabytes_of_a_course():
+    return count_memory(8, 384, 256, 16).scores / 1e6
+
+
+def one_clear_head():
+    from mhsa.claims import CLAIMS
+    holds = {claim.id: claim.verdict == "holds" for claim in CLAIMS}
+    return {"on these sentences": True, "needs the head": holds["H16"], "other models": holds["H6"],
+            "what the model answers": holds["H10"]}
+
+
+def when_the_heads_are_wide():
+    one, twelve = (MultiHeadAttention(24, h, d_k=24) for h in (1, 12))
+    flops = [count_flops(1, 5, 24, h, d_k=24) for h in (1, 8)]
+    q, k, v = rand(3, 8, 5, 24)
+    weights = attention(q, k, v, causal_mask(5))[1]
+    return {"twelve times as large": size(twelve.parameters()) == 12 * size(one.parameters()),
+            "divide": MultiHeadAttention(10, 3, d_k=4) is not None,
+            "softmax": not close(weights.sum(-1), torch.ones(8, 5).double()),
+            "keeps the future out": bool(weights.triu(1).any()),
+            "cost the same": flops[0].total - flops[0].softmax != flops[1].total - flops[1].softmax}
+
+
+def growth_of_two_kernels():
+    a, b = 4 / 2, 32 / 8
+    return {"a grows like T": a == 2 and b == 2**2, "75 %": 1 - 2 / 8 == 1 - 4 / 32, "28 MB": 8 - 2 == 32 - 4,
+            "Both": a == b}
+
+
+# Lesson 9
+
+def peak_bytes(T, name):
+    from mhsa.measure import Cell, measure_memory
+    return measure_memory(Cell(1, T, 128, 2, False), name)["bytes"]
+
+
+def twice_the_text():
+    growth = peak_bytes(4096, "ours") / peak_bytes(2048, "ours")
+    return {words: abs(growth - factor) < 0.4 for words, factor in {"stays": 1, "doubles": 2, "fourfold": 4}.items()}
+
+
+def two_calls():
+    from mhsa.measure import chosen_kernel
+    mha, x = seeded(MultiHeadAttention, 6, 3), rand(2, 5, 6)
+    asked, plain = (lambda: mha(x, need_weights=True)[0]), (lambda: mha(x))
+    with FlopCounterMode(display=False) as counter:
+        asked()
+    explicit, fused = counter.get_flop_counts()["Global"][torch.ops.aten.bmm], sdpa_flop_count(*[(2, 3, 5, 2)] * 3)
+    return {"peak": peak_bytes(1024, "ours, weights") > peak_bytes(1024, "ours"),
+            "The output": not close(asked(), plain()), "kernel": chosen_kernel(asked) != chosen_kernel(plain),
+            "operations": explicit != fused, "parameters": False}
+
+
+def eight_times_the_work():
+    one, eight = (count_flops(1, 128, 512, h) for h in (1, 8))
+    return {"projections": eight.projections == 8 * one.projections, "softmax": eight.softmax == 8 * one.softmax,
+            "Queries times keys": eight.scores == 8 * one.scores, "Everything": eight.total == 8 * one.total}
+
+
+def megabytes_of_a_cache():
+    return 24 * count_memory(1, 10_000, 2048, 32, num_kv_heads=4, d_k=64, dtype=torch.float16).kv_cache / 1e6
+
+
+def one_step():
+    mha, cache, seen = seeded(MultiHeadAttention, 6, 3), KVCache(), []
+    mha(rand(1, 1000, 6), cache=cache)
+    for linear in (mha.w_q, mha.w_k, mha.w_v, mha.w_o):
+        linear.register_forward_hook(lambda module, inputs, out: seen.append(out.shape[1]))
+    _, weights = mha(rand(1, 1, 6, seed=1), need_weights=True, cache=cache)
+    first, late = (count_flops(1, 1, 6, 3, T_k=T_k).scores for T_k in (1, 1001))
+    return {"one token": seen == [1] * 4, "1,001 scores": weights.shape == (1, 3, 1, 1001),
+            "costs the same": first == late, "queries of all": cache.nbytes > 2 * 1001 * 6 * 8}
+
+
+def what_is_exchanged():
+    heads, w_o = rand(2, 5, 12), rand(12, 7)
+    parts = [a @ b for a, b in zip(heads.chunk(4, -1), w_o.chunk(4))]
+    added = close(sum(parts), heads @ w_o) and not any(close(part, heads @ w_o) for part in parts)
+    return {"Nothing": not added, "score maps": False, "parts of the output": added, "Keys and values": False}
+
+
+# Lesson 6
+
+def predicted_accuracy():
+    return relations(3, vocab=10).predicted(2)
+
+
+def what_a_blend_loses():
+    first, second = rand(2, 5)
+    blends = [(a + b) / 2 for a, b in ((first, second), (second, first))]
+    same_blend = close(*blends)
+    return {"Both answers": not blends[0].any(), "Which answer": same_blend, "Nothing:": not same_blend,
+            "The smaller": close(blends[0], torch.maximum(first, second))}
+
+
+def from_two_heads_to_eight():
+    few, many = (seeded(MultiHeadAttention, 16, h) for h in (2, 8))
+    maps = [layer(rand(1, 8, 16), need_weights=True)[1] for layer in (few, many)]
+    return {"number of parameters": size(few.parameters()) == size(many.parameters()), "width": few.d_k == many.d_k,
+            "number of attention maps": maps[0].shape[1] == maps[1].shape[1],
+            "predicted accuracy": relations(2).predicted(2) == relations(2).predicted(8),
+            "bytes": maps[0].nbytes == maps[1].nbytes}
+
+
+def too_small():
+    def favourites(d_k):
+        return len((rand(50, d_k) @ rand(50, d_k, seed=1).T).argmax(-1).unique())
+    one, many = (seeded(MultiHeadAttention, 16, h) for h in (1, 16))
+    return {"number of parameters": size(many.parameters()) < size(one.parameters()),
+            "width": favourites(many.d_k) < favourites(one.d_k) / 4, "number of heads": many.num_heads < one.num_heads,
+            "training sequences": False}
+
+
+def which_head():
+    mha, x = seeded(MultiHeadAttention, 6, 2), rand(1, 4, 6)
+    before, order = mha(x), torch.tensor([3, 4, 5, 0, 1, 2])
+    with torch.no_grad():
+        for w in (mha.w_q, mha.w_k, mha.w_v):
+            w.weight.copy_(w.weight[order])
+        mha.w_o.weight.copy_(mha.w_o.weight[:, order])
+    free = close(mha(x), before)
+    return {"Head 0 again": not free, "Any head": free, "most weights": False, "first heads": not free}
+
+
+# Lesson 7
+
+def adds_almost_nothing():
+    """What a head adds, by how it is built, against what it adds otherwise."""
+    weights = torch.full((5, 5), 0.1 / 4).double()
+    weights[:, 0] = 0.9
+    first, rest = torch.eye(5).double()[:, :1], 1 - torch.eye(5).double()[:, :1]
+    values, w_o = rand(5, 3), rand(3, 7, seed=1)
+
+    def small(values, w_o):
+        return ((weights @ values @ w_o).norm() < 0.01 * (weights @ rand(5, 3) @ rand(3, 7, seed=1)).norm()).item()
+    return {"The values of the other tokens": small(values * first, w_o),
+            "the others are large": small(10 * values * rest, w_o),
+            "block of W_O": small(values, 0 * w_o), "All its values": small(0 * values, w_o)}
+
+
+def even_over_four():
+    row = torch.tensor([0.25] * 4 + [0.0] * 12)
+    return (torch.special.entr(row).sum() / torch.log(torch.tensor(16.0))).item()
+
+
+def keeps_its_pattern():
+    """The share on the token before: of a head by place, and of one that seeks the word that used to stand before."""
+    words, order = torch.eye(7), torch.tensor([3, 0, 5, 1, 6, 2, 4])
+
+    def share(queries, keys):
+        return attention(50 * queries, keys, keys)[1].diagonal(-1).mean().item()
+    before = words.roll(1, 0)                                       # row t is word, or place, t - 1
+    assert share(before, words) > 0.99                              # both, as long as the words are in order
+    layer, x = seeded(MultiHeadAttention, 6, 3), rand(1, 5, 6)
+    layer.w_o.weight.data[:, :2] = 0                                # head 0 may look where it likes
+    needed = not close(layer(x), ablate_heads(layer, x, {0: "zero"})[0])
+    return {"by position": share(before, words) > 0.99, "without it": needed,
+            "what the words mean": share(before[order], words[order]) > 0.99}
+
+
+def mean_of_two():
+    a, b = rand(2, 5, 5).softmax(-1)
+    mean = (a + b) / 2
+    left, right = torch.eye(2)
+    other_pair = torch.stack([a + 0.1 * (b - a), b + 0.1 * (a - b)])
+    return {"sums to 1": close(mean.sum(-1), torch.ones(5).double()),
+            "at least one head has": any(torch.equal((left + right) / 2, own) for own in (left, right)),
+            "never sharper": bool((mean.amax(-1) <= torch.maximum(a, b).amax(-1)).all()),
+            "tell the two heads": not close(other_pair.mean(0), mean)}
+
+
+def weight_of_a_word():
+    weights = torch.eye(5).double()
+    weights[0] = torch.tensor([0.5, 0.25, 0.125, 0.0625, 0.0625])   # keys 1 to 4 are the pieces
+    return lesson07.word_map(weights, [0, 1, 1, 1, 1])[0, 1].item()
+
+
+# Lesson 8
+
+def highest_rank():
+    d_k = MultiHeadAttention(48, 16).d_k
+    return torch.linalg.matrix_rank(rand(12, d_k) @ rand(12, d_k, seed=1).T, atol=1e-9).item()
+
+
+def rank_after_softmax():
+    weights = attention(rand(12, 3), rand(12, 3, seed=1), rand(12, 3))[1]
+    rank = torch.linalg.matrix_rank(weights, atol=1e-12).item()
+    return {words: rank == int(words) for words in ("3", "4", "12", "1")}
+
+
+def what_changes_no_weight():
+    q, k = rand(2, 5, 3)
+    scores = q @ k.T
+    row, column = torch.zeros(2, 5, 5).double()
+    row[2], column[:, 2] = 7, 7
+    changed = {"one row": scores + row, "one column": scores + column, "Doubling": 2 * scores,
+               "its mean": scores - scores.mean(-1, keepdim=True), "Exchanging": k @ q.T}
+    return {words: close(s.softmax(-1), scores.softmax(-1)) for words, s in changed.items()}
+
+
+def smallest_width():
+    pattern = (rand(10, 4) @ rand(10, 4, seed=1).T).softmax(-1)
+    log = pattern.log()
+    U, S, V = torch.linalg.svd(log - log.mean(-1, keepdim=True))
+    makes = {d_k: close((U[:, :d_k] * S[:d_k] @ V[:d_k]).softmax(-1), pattern) for d_k in range(1, 11)}
+    return {words: makes[int(words)] and not makes[int(words) - 1] for words in ("3", "4", "9", "10")}
+
+
+def eight_beat_two():
+    few, many = (count_parameters(512, h, d_k=64).total for h in (2, 8))
+    return {"Nothing": few == many, "four times": many == 4 * few, "not valid": False,
+            "less memory": count_memory(1, 8, 512, 8, d_k=64).scores < count_memory(1, 8, 512, 2, d_k=64).scores}
+
+
+def wider_than_64():
+    return {name: PRESETS[name].d_k > 64
+            for name in ("GPT-2 XL", "BERT-large", "GPT-3 175B", "T5-11B", "Llama-3-70B")}
+
+
 KEYS = {
     "lesson01": [scale, row_of_weights, open_weight, outside, swapped, two_answers],
     "lesson02": [columns_read, size_of_w_o, double_w_k, concat, twins, averaged],
     "lesson03": [head_1, offset, copies, one_head, bare_views, fused_orders],
-    "lesson04": [twice_the_heads, one_head_of_gpt3, narrow_heads, megabytes, equal_cost, more_in_torch],
+    "lesson04": [twice_the_heads, one_head_of_forty, narrow_heads, megabytes, equal_cost, more_in_torch],
     "lesson05": [first_token_in_torch, leak, finite_gradients, keys_with_a_cache, must_be_equal, padded,
                  not_batch_first],
+    "lesson06": [predicted_accuracy, what_a_blend_loses, from_two_heads_to_eight, too_small, which_head],
+    "lesson07": [adds_almost_nothing, even_over_four, keeps_its_pattern, mean_of_two, weight_of_a_word],
+    "lesson08": [highest_rank, rank_after_softmax, what_changes_no_weight, smallest_width, eight_beat_two,
+                 wider_than_64],
+    "lesson09": [twice_the_text, two_calls, eight_times_the_work, megabytes_of_a_cache, one_step, what_is_exchanged],
+    "lesson10": [same_parameters_if, settled_without_training, megabytes_of_a_course, one_clear_head,
+                 when_the_heads_are_wide, growth_of_two_kernels],
 }

@@ -2,6 +2,7 @@
 import ast
 import importlib
 import inspect
+import math
 import re
 import sys
 from pathlib import Path
@@ -15,10 +16,11 @@ from torch.nn import functional as F
 
 from mhsa import causal_mask, merge_heads, split_heads
 from mhsa.exercises import cells, exercises
+from mhsa.exercises.board import LESSONS as NAMES
 from mhsa.exercises.engine import Exercise
 from mhsa.exercises.judge import verdict
 
-LESSONS = [importlib.import_module(f"mhsa.exercises.lesson{n:02}") for n in range(1, 6)]
+LESSONS = [importlib.import_module(f"mhsa.exercises.{name}") for name in NAMES]
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 ALL = {exercise.name: exercise for lesson in LESSONS for exercise in exercises(lesson)}
 each_exercise = pytest.mark.parametrize("exercise", ALL.values(), ids=ALL)
@@ -198,6 +200,38 @@ def padding_by_loops(lengths, T):
     return mask
 
 
+def merge_by_logs(out_a, top_a, sum_a, out_b, top_b, sum_b):
+    log_a, log_b = top_a + sum_a.log(), top_b + sum_b.log()         # of each block's share of the whole
+    share = torch.sigmoid(log_a - log_b)
+    return out_a / sum_a * share + out_b / sum_b * (1 - share)
+
+
+def decode_by_kernel(x, keys, values, w_q, w_k, w_v):
+    keys, values = torch.cat((keys, x @ w_k), -2), torch.cat((values, x @ w_v), -2)
+    return F.scaled_dot_product_attention(x @ w_q, keys, values), keys, values
+
+
+def decode_by_einsum(x, keys, values, w_q, w_k, w_v):
+    keys, values = (torch.hstack([old, x @ w]) for old, w in ((keys, w_k), (values, w_v)))
+    scores = torch.einsum("bqd,bkd->bqk", x @ w_q, keys) * len(w_q.T)**-0.5
+    return [torch.einsum("bqk,bkd->bqd", scores.softmax(-1), values), keys, values]
+
+
+def words_by_loops(weights, word):
+    W = max(word) + 1
+    out = torch.zeros(W, W)
+    for q, row in zip(word, weights):
+        for k, w in zip(word, row):
+            out[q, k] += w / word.count(q)
+    return out
+
+
+def words_by_index_add(weights, word):
+    number = torch.tensor(word)
+    out = torch.zeros(max(word) + 1, len(word)).index_add(0, number, weights) / number.bincount()[:, None]
+    return torch.zeros(max(word) + 1, max(word) + 1).index_add(1, number, out)
+
+
 ALSO_RIGHT = {
     "DOT_SCORES": [lambda q, k: torch.einsum("bqd,bkd->bqk", q, k), lambda q, k: torch.bmm(q, k.transpose(1, 2)),
                lambda q, k: (q[:, :, None] * k[:, None]).sum(-1), lambda q, k: (k @ q.mT).mT],
@@ -237,9 +271,52 @@ ALSO_RIGHT = {
     "JOIN_MASKS": [torch.logical_and, lambda c, p: c * p, lambda c, p: p.masked_fill(~c, False)],
     "FOR_TORCH": [lambda m: m.logical_not(), lambda m: torch.zeros(m.shape).masked_fill(~m, -torch.inf)],
     "MASKED_ATTENTION": [masked_by_kernel, masked_by_where],
+    "MERGE_BLOCKS": [merge_by_logs, lambda a, m, s, b, n, t: (a + b * (n - m).exp()) / (s + t * (n - m).exp())],
+    "DECODE_STEP": [decode_by_kernel, decode_by_einsum],
+    "SHARE_KV": [lambda k, h: k.unsqueeze(2).expand(-1, -1, h // k.shape[1], -1, -1).flatten(1, 2),
+                 lambda k, h: torch.stack([k[:, i * k.shape[1] // h] for i in range(h)], 1)],
+    "POOL_HEADS": [lambda w, h, g: einops.reduce(w, "m (g r d) -> m (g d)", "mean", g=g, r=h // g),
+                   lambda w, h, g: torch.cat([sum(part.chunk(h // g, 1)) * g / h for part in w.chunk(g, 1)], 1)],
+    "TOKENS_THAT_FIT": [lambda n, L, h, g, d, size: int(n / (2 * L * g * d * size)),
+                        lambda n, L, h, g, d, size: torch.tensor(n).div(2 * L * g * d * size, rounding_mode="floor")],
+    "RANK_OUTPUT": [lambda m, w, rank, n: m.chunk(n, -1)[rank] @ w.chunk(n)[rank],
+                    lambda m, w, rank, n: torch.tensordot(m.tensor_split(n, 2)[rank], w.tensor_split(n)[rank], 1)],
+    "SINK_SHARE": [lambda w: w.transpose(0, 1)[..., 0].flatten(1).mean(1), lambda w: w.mean(2)[:, :, 0].mean(0)],
+    "PREVIOUS_SHARE": [lambda w: sum(w[:, :, t, t - 1] for t in range(1, w.shape[2])).mean(0) / (w.shape[2] - 1),
+                       lambda w: (w * torch.eye(w.shape[2]).roll(-1, 1).tril()).sum((2, 3)).mean(0) / (w.shape[2] - 1)],
+    "RELATIVE_ENTROPY": [lambda w: torch.special.entr(w).sum(-1) / math.log(w.shape[-1]),
+                         lambda w: 1 - (w * (w * w.shape[-1]).log()).sum(-1) / math.log(w.shape[-1]),
+                         lambda w: torch.distributions.Categorical(w).entropy() / math.log(w.shape[-1])],
+    "WORD_MAP": [words_by_loops, words_by_index_add],
+    "WITHOUT_HEAD": [lambda x, w_o, i: merge_heads(x * (torch.arange(x.shape[1]) != i)[:, None, None]) @ w_o,
+                     lambda heads, w_o, i: sum(heads[:, j] @ block for j, block in enumerate(w_o.chunk(heads.shape[1]))
+                                               if j != i)],
     "DROP": [lambda w, p, training: F.dropout(w, p) if training else w,
              lambda w, p, training: torch.nn.Dropout(p).train(training)(w),
              lambda w, p, training: w * (torch.rand(w.shape) >= p) / (1 - p) if training else w],
+    "TOKENS_BACK": [lambda x, m: torch.stack([torch.cat([x[:, -i:], x[:, :-i]], 1) for i in range(1, m + 1)], 2),
+                    lambda x, m: x[:, (torch.arange(x.shape[1])[:, None] - torch.arange(m) - 1) % x.shape[1]]],
+    "IDEAL_MAP": [lambda T, n: torch.eye(T).roll(-n, 1), lambda T, n: torch.eye(T).roll(n, 0),
+                  lambda T, n: torch.tensor([[float((q - k - n) % T == 0) for k in range(T)] for q in range(T)])],
+    "EVEN_BLEND": [lambda v, t: sum(v[t[:, i]] for i in range(t.shape[1])) / t.shape[1],
+                   lambda v, t: F.one_hot(t, len(v)).double().mean(1) @ v],
+    "RELATION_OF_HEADS": [lambda w, i: (w[:, None] * i).sum((-2, -1)).max(1).indices,
+                          lambda w, i: [int((head * i).sum((1, 2)).argmax()) for head in w],
+                          lambda w, i: ((w[:, None] - i)**2).sum((2, 3)).argmin(1)],
+    "HEADS_NEEDED": [lambda m, V, a: next(h for h in range(1, m + 1) if (h + (m - h) / V) / m >= a),
+                     lambda m, V, a: max(1, -int(-((m * a - m / V) / (1 - 1 / V)) // 1))],
+    "HEADS_FOR": [lambda d, w: sorted((abs(d / h - w), h) for h in range(1, d + 1) if d % h == 0)[0][1],
+                  lambda d, w: d // min((k for k in range(1, d + 1) if d % k == 0), key=lambda k: abs(k - w))],
+    "LEAST_WIDTH": [lambda p: torch.linalg.matrix_rank(p.log() - p.log()[:, :1]),
+                    lambda p: int((torch.linalg.svdvals(p.log() - p.log().mean(1, keepdim=True)) > 1e-8).sum())],
+    "POINT_AT": [lambda t: (lambda k: (300 * len(t)**2 * k[t], k))(torch.view_as_real(torch.polar(
+        torch.ones(len(t)).double(), 0.3 + 2 * torch.pi * torch.arange(len(t)).double() / len(t)))),
+        lambda t: (lambda x: (torch.stack([2 * x[t], -torch.ones(len(t))], 1) * 100, torch.stack([x, x**2], 1)))(
+            torch.arange(len(t)) - 2.0)],
+    "WITHOUT_HEADS": [lambda x, w, h, out: sum((a @ b for i, (a, b) in enumerate(zip(x.chunk(h, -1), w.chunk(h)))
+                                                if i not in out), torch.zeros(1)),
+                      lambda x, w, h, out: x @ (w.unflatten(0, (h, -1)) * torch.tensor(
+                          [[[float(i not in out)]] for i in range(h)])).flatten(0, 1)],
 }
 
 
@@ -260,5 +337,72 @@ def test_a_shape_may_be_written_in_any_way(value):
 
 def test_words_may_be_capital_and_numbers_rounded():
     assert verdict(ALL["CHOOSE_MASKS"], ["Causal", "padding ", "BOTH", "padding", "none"])[0]
-    assert verdict(ALL["FLOAT_MASK_ROW"], (0.58, 0.21, 0.21))[0]
-    assert not verdict(ALL["FLOAT_MASK_ROW"], (0.56, 0.22, 0.22))[0]
+    assert verdict(ALL["FLOAT_MASK_ROW"], (0.37, 0.37, 0.13, 0.13))[0]
+    assert not verdict(ALL["FLOAT_MASK_ROW"], (0.38, 0.38, 0.12, 0.12))[0]
+
+
+# Known mistakes, written differently
+
+def by_columns(weights, p, training):
+    kept = torch.rand(weights.shape[0], 1, weights.shape[2]) >= p
+    return weights * kept / (1 - p) if training else weights
+
+
+def the_same_for_all(weights, p, training):
+    kept = torch.rand(weights.shape[1:]) >= p
+    return weights * kept / (1 - p) if training else weights
+
+
+def closed_by(number):
+    def masked_attention(q, k, v, mask):
+        scores = (q @ k.mT / q.shape[-1]**0.5).masked_fill(~mask, number)
+        return (scores.softmax(-1) * mask.any(-1, keepdim=True)) @ v
+    return masked_attention
+
+
+def own_linear(d_model, num_heads, d_k):
+    class Head(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.randn(d_k, d_model))
+
+        def forward(self, x):
+            return x @ self.weight                                 # turned round: takes d_k numbers
+    return torch.nn.ModuleList(Head() for _ in range(num_heads))
+
+
+SAME_MISTAKE = [("DROP", by_columns, "whole columns"), ("DROP", the_same_for_all, "same places in every sentence"),
+                ("MASKED_ATTENTION", closed_by(-50), "the closed key is the best"),
+                ("MASKED_ATTENTION", closed_by(-1000), "the closed key is the best"),
+                ("MAKE_HEADS", own_linear, "takes the width that goes *in* first")]
+
+
+@pytest.mark.parametrize("name, answer, words", SAME_MISTAKE)
+def test_a_known_mistake_is_known_in_other_words(name, answer, words):
+    assert words in say(ALL[name], answer)
+
+
+@pytest.mark.parametrize("number", [-1e9, -1e30, torch.finfo(torch.float32).min])
+def test_any_number_below_every_score_closes_a_key(number):
+    assert verdict(ALL["MASKED_ATTENTION"], closed_by(number))[0]
+
+
+@pytest.mark.parametrize("answer", [lambda w, p, training: F.dropout(w.detach(), p, training),
+                                    lambda w, p, training: F.dropout(w, p, training).data])
+def test_dropped_weights_must_pass_a_gradient(answer):
+    assert say(ALL["DROP"], answer).startswith("The values are right, but no gradient flows back")
+
+
+def test_an_odd_answer_to_drop_is_told_in_words():
+    assert "'a tuple'; expected '0.5 of the weights become 0, each on its own" in say(ALL["DROP"], lambda *a: (a[0],))
+    assert "'shape (2, 101)'" in say(ALL["DROP"], lambda w, p, training: w.sum(-1))
+
+
+def test_no_exercise_that_asks_a_number_asks_one_that_its_lesson_prints():
+    for exercise in ALL.values():
+        if exercise.asks_value and isinstance(exercise.reference(), int) and exercise.reference() > 100:
+            [path] = NOTEBOOKS.glob(f"{exercise.lesson[-2:]}_*.ipynb")
+            cells = nbformat.read(path, as_version=4).cells
+            said = [cell.source for cell in cells]
+            said += [output.get("text", "") for cell in cells if cell.cell_type == "code" for output in cell.outputs]
+            assert not any(f"{exercise.reference():,}" in words for words in said), exercise.name

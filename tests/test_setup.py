@@ -10,6 +10,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -48,7 +49,9 @@ def test_the_package_imports_what_it_declares_and_nothing_else():
     nodes = [node for tree in trees for node in ast.walk(tree)]
     names = {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
     names |= {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
-    used = {name.split(".")[0].lower() for name in names} - set(sys.stdlib_module_names) - {"mhsa"}
+    modules = {name.split(".")[0] for name in names} - set(sys.stdlib_module_names) - {"mhsa"}
+    packages = packages_distributions()                             # PIL comes in pillow
+    used = {packages[module][0].lower() for module in modules}
     assert used == {Requirement(needed).name for needed in PROJECT["dependencies"]}
 
 
@@ -68,7 +71,7 @@ def course(tmp_path):
             course.PYTHON.parent.mkdir(parents=True, exist_ok=True)
             course.PYTHON.touch()
 
-    course.did, course.really_run, course.run = [], course.run, run
+    course.did, course.really_run, course.really_become, course.run = [], course.run, course.become, run
     course.become = lambda *command: course.did.append(" ".join(command))
     course.subprocess = SimpleNamespace(**vars(subprocess) | {"call": lambda *args, **options: 0})
     return course
@@ -111,6 +114,16 @@ def test_an_interrupted_set_up_is_begun_anew(course, step, trouble, sentence):
     assert "--clear" in course.did[0] and len(course.did) == 4
 
 
+@pytest.mark.parametrize("code, words", [(0, ""), (1, "Lesson 7 has no model yet")])
+def test_the_model_is_fetched_and_may_fail(course, capsys, code, words):
+    course.subprocess.call = lambda command, **options: course.did.append(" ".join(command)) or code
+    course.set_up()
+    assert course.did[3:] == [f"{course.PYTHON} -m mhsa.pretrained"] and course.STAMP.exists()
+    assert words in capsys.readouterr().out
+    course.set_up()
+    assert len(course.did) == 4
+
+
 def test_a_moved_folder_is_set_up_again(course, monkeypatch):
     before = course.fingerprint()
     monkeypatch.setattr(course, "ROOT", shutil.copytree(course.ROOT, course.ROOT / "moved"))
@@ -125,6 +138,39 @@ def test_a_moved_folder_is_set_up_again(course, monkeypatch):
 def test_arguments_go_on(course, args, command):
     course.main(args)
     assert re.fullmatch(command, course.did[-1])
+
+
+def test_a_misspelt_command_is_refused_before_the_set_up(course):
+    for misspelt in ("testing", "tests", "Refresh"):
+        with pytest.raises(SystemExit, match=f"{misspelt} is no command. These are: test, refresh and --help."):
+            course.main([misspelt, "-k", "masks"])
+    assert not course.did
+    course.main(["notebooks/02_many_heads.ipynb"])                 # a place to open
+    assert course.did[-1] == "-m jupyterlab notebooks/02_many_heads.ipynb"
+
+
+def test_a_set_up_whose_python_is_gone_is_done_again(course):
+    course.set_up()
+    course.PYTHON.unlink()
+    course.set_up()
+    assert len(course.did) == 6 and "--clear" in course.did[3]
+
+
+@pytest.mark.parametrize("before", [None, "", "/mine"])
+def test_jupyters_own_settings_are_kept_beside_the_courses(course, monkeypatch, before):
+    monkeypatch.setenv("MPLCONFIGDIR", "/kept")
+    monkeypatch.delenv("JUPYTER_CONFIG_PATH", raising=False)
+    if before is not None:
+        monkeypatch.setenv("JUPYTER_CONFIG_PATH", before)
+    monkeypatch.chdir(ROOT)
+    ran = []
+    monkeypatch.setattr(course.os, "execv", lambda program, command: ran.append((program, command)))
+    course.subprocess.call = lambda command: ran.append((command[0], command))
+    with pytest.raises(SystemExit):                                # on Windows; elsewhere execv does not return
+        course.really_become("-m", "jupyterlab")
+    assert os.environ["JUPYTER_CONFIG_PATH"] == os.pathsep.join([str(course.JUPYTER), *([before] if before else [])])
+    assert ran[0] == (str(course.PYTHON), [str(course.PYTHON), "-m", "jupyterlab"])
+    assert os.environ["MPLCONFIGDIR"] == "/kept"
 
 
 def test_help_names_every_command():

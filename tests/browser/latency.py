@@ -15,7 +15,8 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 SLIDERS = {"explore.heads(24, 4)": "heads", "explore.shapes()": "step", "explore.parameters(768, 12)": "heads",
-           "explore.cost()": "tokens T", "explore.masks(length=3)": "padding"}  # explorer: slider
+           "explore.cost()": "tokens T", "explore.masks(length=3)": "padding",
+           "explore.real_heads()": "head", "explore.one_vs_many()": "heads"}  # explorer: slider
 INTERACT = """%matplotlib inline
 import matplotlib.pyplot as plt
 from ipywidgets import SelectionSlider, interact

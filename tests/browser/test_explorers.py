@@ -9,10 +9,12 @@ KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 # explorer, the sliders that are moved, and what its picture says with d_model = 12 and 3 heads, say
 EXPLORERS = {
     "heads(12, 3)": (["d_model", "heads"], "d_model = {0} = {1} head"),
-    "parameters(96, 6)": (["d_model", "heads"], "d_model {0:,}, {1} heads"),
-    "cost(d_model=512, num_heads=8)": (["d_model", "heads"], "d_model {0:,}, {1} heads"),
+    "parameters(96, 6)": (["d_model", "heads"], "d_model {0:,}, {1} head"),
+    "cost(d_model=512, num_heads=8)": (["d_model", "heads"], "d_model {0:,}, {1} head"),
     "shapes(1, 3, 12, 3, step=3)": (["d_model", "heads"], "Shape (1, 3, {1}, {2})"),
     "masks(length=3)": (["padding length"], "padding_mask([{0}], 4)"),
+    "real_heads(head=3)": (["head"], "Layer 1, head {0}"),
+    "one_vs_many()": (["heads"], "with 1 head and with {0} head"),
 }
 
 
@@ -57,3 +59,21 @@ def test_a_key_on_a_cell_paints_the_mask(page):
     explorer.locator(f".mhsa-picture svg:not([aria-label='{before}'])").wait_for()
     assert "closed" in explorer.locator("[data-key]").first.get_attribute("aria-label").lower()
     assert explorer.locator("[data-key]:focus").count() == 1       # the focus survived the redraw
+
+
+def test_a_sentence_is_read_a_head_picked_and_the_picture_saved(page):
+    explorer = page.locator(".mhsa-explorer").nth(list(EXPLORERS).index("real_heads(head=3)"))
+    explorer.locator("input[type=text]").first.fill("Boats left the quiet bank")
+    page.keyboard.press("Enter")
+    explorer.locator(".mhsa-picture svg[aria-label*='[CLS] boats left the quiet bank [SEP]']").wait_for()
+    explorer.locator("[data-key='2.3']").first.focus()
+    page.keyboard.press("ArrowDown")                               # from layer 2, head 3 to layer 3, head 3
+    page.keyboard.press("Enter")
+    explorer.locator(".mhsa-picture svg[aria-label^='Layer 3, head 3']").wait_for()
+    for kind, start in (("SVG", b"<svg "), ("PNG", b"\x89PNG")):
+        with page.expect_download() as download:
+            explorer.get_by_role("button", name=f"save as {kind}").click()
+        assert download.value.suggested_filename == f"layer_3_head_3.{kind.lower()}"
+        with open(download.value.path(), "rb") as file:
+            content = file.read()
+        assert content.startswith(start) and len(content) > 20_000 and b"var(" not in content
