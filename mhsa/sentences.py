@@ -1,0 +1,38 @@
+"""Plain English sentences on which lesson 7 looks for patterns (FIRST), and others on which it confirms them (NEW)."""
+
+FIRST = (
+    "The old man fed the dog, and the dog followed him home.",
+    "Mia lost her keys near the river last night.",
+    "When the rain stopped, the children ran into the garden.",
+    "A red car stopped in front of the house.",
+    "She reads a book every week, but he reads only letters.",
+    "The teacher asked a question, and nobody had an answer.",
+    "Our train was late because snow covered the tracks.",
+    "He put the cup on the table and the plate on the shelf.",
+    "After dinner, we walked along the beach and talked.",
+    "The committee will publish its report in early spring.",
+    "Birds sing in the morning, and owls call in the night.",
+    "I gave my brother a map, but he gave it away.",
+    "The judge read the letter twice before she answered.",
+    "The trombonist played slowly, and the dancers waited.",
+    "Tom painted the door green, the window blue, and the roof grey.",
+    "They moved to a small village where nobody locks a door.",
+    "If you see Anna, tell Anna that her parcel arrived.",
+    "The engine made a noise, then the engine stopped.",
+    "Most students finished the test before the bell rang.",
+    "A good question is worth more than a quick answer.",
+)
+NEW = (
+    "The cat watched the bird while the bird watched the cat.",
+    "My neighbour bought a piano, although he cannot play.",
+    "Two ships left the harbour before the storm arrived.",
+    "In winter, the lake freezes and people skate across it.",
+    "The doctor called the nurse, and the nurse called a taxi.",
+    "Every morning the baker opens his shop at five.",
+    "We planted an apple tree, a pear tree and a plum tree.",
+    "Nobody knew why the lights went out that evening.",
+    "The film was long, but the book was longer.",
+    "Her father repairs clocks in a shop behind the station.",
+    "You can borrow my bike, my tent or my map.",
+    "The river rose quickly, so they closed the bridge.",
+)
