@@ -16,7 +16,7 @@ def split_heads(x: Shaped[Tensor, "*lead T width"], num_heads: int) -> Shaped[Te
     if x.dim() < 2:
         raise ValueError(f"x has shape {tuple(x.shape)}; (..., T, h·d) is needed")
     check_divides("num_heads", num_heads, "width", x.shape[-1])
-    return x.unflatten(-1, (num_heads, x.shape[-1] // num_heads)).transpose(-2, -3)
+    return x.view(*x.shape[:-1], num_heads, x.shape[-1] // num_heads).transpose(-2, -3)
 
 
 def merge_heads(x: Shaped[Tensor, "*lead h T d"]) -> Shaped[Tensor, "*lead T width"]:

@@ -29,9 +29,10 @@ def attention(q: Float[Tensor, "*lead T_q d_k"], k: Float[Tensor, "*lead T_k d_k
     check_attention(q, k, v, mask, scale, dropout_p)
     scale = 1 / sqrt(q.shape[-1]) if scale is None else scale
     half = q.dtype in (torch.float16, torch.bfloat16)
-    wide_q, wide_k = (q.float(), k.float()) if half else (q, k)
+    flat_q, flat_k = (x[None].flatten(0, -3) for x in ((q.float(), k.float()) if half else (q, k)))     # (n, T, d_k)
     with torch.autocast(q.device.type, enabled=False) if half else nullcontext():           # it would go back to half
-        scores = (wide_q * scale).contiguous() @ wide_k.contiguous().mT                     # (..., T_q, T_k)
+        scores = torch.baddbmm(flat_q.new_empty(1, 1, 1), flat_q, flat_k.mT, beta=0, alpha=scale)       # q kᵀ · scale
+    scores = scores.view(*q.shape[:-1], k.shape[-2])                                        # (..., T_q, T_k)
     if mask is not None:
         scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)                   # -inf: an empty row is NaN
     try:
@@ -43,7 +44,7 @@ def attention(q: Float[Tensor, "*lead T_q d_k"], k: Float[Tensor, "*lead T_k d_k
     if dropout_p:
         weights = F.dropout(weights, dropout_p)
     weights = weights.to(q.dtype)
-    return weights @ v.contiguous(), weights                                                # (..., T_q, d_v)
+    return weights @ v, weights                                                             # (..., T_q, d_v)
 
 
 class SingleHeadAttention(nn.Module):
@@ -180,7 +181,7 @@ class MultiHeadAttention(nn.Module):
 
         T_q, T_k = q.shape[2], k.shape[2]
         is_causal = is_causal and T_q > 0 and T_k > 0                               # else there is nothing to hide
-        if is_causal and (mask is not None or T_q != T_k):                          # the kernel's flag aligns top left
+        if is_causal and (need_weights or mask is not None or T_q != T_k):          # the kernel's flag aligns top left
             causal = causal_mask(T_q, T_k, device=q.device)
             mask, is_causal = causal if mask is None else causal & mask, False
         dropout_p = self.dropout if self.training else 0.0
@@ -190,8 +191,6 @@ class MultiHeadAttention(nn.Module):
             return self.w_o(merge_heads(out))                                       # (B, T_q, d_model)
         if grouped:
             k, v = (x.repeat_interleave(self.num_heads // self.num_kv_heads, 1) for x in (k, v))
-        if is_causal:
-            mask = causal_mask(T_q, device=q.device)
         out, weights = attention(q, k, v, mask, dropout_p=dropout_p)
         return self.w_o(merge_heads(out)), weights
 
