@@ -1,9 +1,11 @@
-"""assets/optimal_head_count: a published sweep over h beside our own. `python -m mhsa.draw.head_count` makes it."""
+"""assets/optimal_head_count: a published sweep over h beside our own."""
+from io import StringIO
+
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from mhsa.draw import plots
-from mhsa.train import ASSETS, recorded
+from mhsa.train import recorded
 
 # h: (BLEU, perplexity) on newstest2013, English to German, d_model = 512. Vaswani et al. 2017, table 3, (A) and base
 PUBLISHED = {1: (24.9, 5.29), 4: (25.5, 5.00), 8: (25.8, 4.92), 16: (25.8, 4.91), 32: (25.4, 5.01)}
@@ -22,8 +24,9 @@ def draw_head_count() -> Figure:
     }, xlabel="heads h", ylabels=("BLEU, translation", "accuracy, mean ± spread"))
 
 
-if __name__ == "__main__":
-    with rc_context({"svg.hashsalt": "mhsa"}):                      # the same ids in the file on every run
-        figure = draw_head_count()
-        figure.savefig(ASSETS / "optimal_head_count.svg", metadata={"Date": None})
-        figure.savefig(ASSETS / "optimal_head_count.png", dpi=plots.STORED_DPI, metadata={"Software": None})
+def head_count_svg() -> str:
+    svg = StringIO()
+    with rc_context({"svg.hashsalt": "mhsa"}):                      # the same ids in the text on every run
+        draw_head_count().savefig(svg, format="svg", metadata={"Date": None, "Creator": None,
+                                                                       "Title": "How many heads: two sweeps"})
+    return svg.getvalue()
