@@ -3,6 +3,9 @@
   python3 course.py [options of jupyter lab]   set up .venv once, then open JupyterLab on the first lesson
   python3 course.py test [options of pytest]   set up the same way, then run every test
   python3 course.py refresh [lesson names]     set up the same way, then run the lessons and store them clean
+  python3 course.py slides [files]             set up the same way, then make a deck of each lesson, in slides/
+  python3 course.py handout [lesson names]     set up the same way, then copy the lessons without their outputs to
+                                               handouts/; with the solutions: handout --solutions [lesson names]
   python3 course.py --help                     show this text
 
 On Windows write `py` for `python3`. Everything is installed into the folder .venv; delete that to start afresh.
@@ -93,9 +96,9 @@ def main(args):
     if args[:1] in (["--help"], ["-h"]):
         print(__doc__)
         return
-    if args and args[0] not in ("test", "refresh") and not args[0].startswith(("-", "notebooks")):
-        stop("{} is no command. These are: test, refresh and --help. Without one, or with options of jupyter lab such "
-             "as --port 9000, it opens the first lesson.".format(args[0]))
+    if args and args[0] not in ("test", "refresh", "slides", "handout") and not args[0].startswith(("-", "notebooks")):
+        stop("{} is no command. These are: test, refresh, slides, handout and --help. Without one, or with options of "
+             "jupyter lab such as --port 9000, it opens the first lesson.".format(args[0]))
     if sys.version_info < (3, 11):
         stop("Python 3.11 or newer is needed; this is {}.{}. Newer ones: python.org.".format(*sys.version_info))
     try:
@@ -106,8 +109,10 @@ def main(args):
         stop("The set-up failed: {}. Mend that and start again.".format(error))
     if args[:1] == ["test"]:
         become("-m", "pytest", *args[1:])
-    elif args[:1] == ["refresh"]:
-        become("tests/notebooks/refresh.py", *args[1:])
+    elif args[:1] in (["refresh"], ["handout"]):
+        become("tests/notebooks/{}.py".format(args[0]), *args[1:])
+    elif args[:1] == ["slides"]:
+        become("-m", "nbconvert", "--to", "slides", "--output-dir", "slides", *(args[1:] or ["notebooks/[0-9]*.ipynb"]))
     else:
         lessons = [str(path) for path in (ROOT / "notebooks").glob("*.ipynb")]
         subprocess.call([str(PYTHON), "-m", "nbformat.sign", *lessons], stdout=subprocess.DEVNULL)   # `jupyter trust`

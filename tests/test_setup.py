@@ -133,6 +133,9 @@ def test_a_moved_folder_is_set_up_again(course, monkeypatch):
 @pytest.mark.parametrize("args, command", [
     (["test", "-k", "masks"], "-m pytest -k masks"),
     (["refresh", "02_many_heads"], "tests/notebooks/refresh.py 02_many_heads"),
+    (["handout", "--solutions"], "tests/notebooks/handout.py --solutions"),
+    (["slides"], r"-m nbconvert --to slides --output-dir slides notebooks/\[0-9\]\*.ipynb"),
+    (["slides", "notebooks/02_many_heads.ipynb"], "-m nbconvert .* slides notebooks/02_many_heads.ipynb"),
     (["--port=9999"], "-m jupyterlab .*--port=9999"),
 ])
 def test_arguments_go_on(course, args, command):
@@ -142,7 +145,7 @@ def test_arguments_go_on(course, args, command):
 
 def test_a_misspelt_command_is_refused_before_the_set_up(course):
     for misspelt in ("testing", "tests", "Refresh"):
-        with pytest.raises(SystemExit, match=f"{misspelt} is no command. These are: test, refresh and --help."):
+        with pytest.raises(SystemExit, match=f"{misspelt} is no command. These are: test, refresh, slides, "):
             course.main([misspelt, "-k", "masks"])
     assert not course.did
     course.main(["notebooks/02_many_heads.ipynb"])                 # a place to open
@@ -175,7 +178,8 @@ def test_jupyters_own_settings_are_kept_beside_the_courses(course, monkeypatch, 
 
 def test_help_names_every_command():
     said = subprocess.check_output([sys.executable, ROOT / "course.py", "--help"], text=True)
-    assert all(f"course.py {command}" in said for command in ("[options of jupyter lab]", "test", "refresh"))
+    assert all(f"course.py {command}" in said for command in ("[options of jupyter lab]", "test", "refresh",
+                                                               "slides", "handout"))
 
 
 def test_an_old_python_is_told_so(course):

@@ -35,13 +35,18 @@ def refresh(path: Path) -> None:
     nbformat.write(notebook, path)
 
 
-def main(names: list[str]) -> None:
+def lessons(names: list[str]) -> list[Path]:
+    """The files of these lessons, or of all if none is named."""
     paths = [NOTEBOOKS / f"{Path(name).stem}.ipynb" for name in names] or sorted(NOTEBOOKS.glob("*.ipynb"))
     for path in paths:
         if not path.exists():
             raise SystemExit(f"{path.stem} is no lesson; these are: "
                              + ", ".join(sorted(lesson.stem for lesson in NOTEBOOKS.glob("*.ipynb"))))
-    for path in paths:
+    return paths
+
+
+def main(names: list[str]) -> None:
+    for path in lessons(names):
         print(path.name, flush=True)
         refresh(path)
 
