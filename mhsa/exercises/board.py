@@ -17,8 +17,8 @@ LESSONS = {
     "lesson04": ("4 · Counting", 25),
     "lesson05": ("5 · Masks and cross-attention", 30),
     "lesson06": ("6 · One head against many", 35),
-    "lesson08": ("8 · How many heads?", 35),
     "lesson07": ("7 · Heads in a real model", 35),
+    "lesson08": ("8 · How many heads?", 35),
     "lesson09": ("9 · Fast attention", 35),
     "lesson10": ("10 · Claims checked", 45),
 }
