@@ -8,7 +8,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 ROOT = Path(__file__).parents[1]
 LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-PAGES = LESSONS + sorted(ROOT.glob("*.md"))
+PAGES = LESSONS + sorted([*ROOT.glob("*.md"), *ROOT.glob("notebooks/*.md")])
 FREE_OUTPUT = {"00_start_here": ["import platform"],                 # first lines of the cells with nbval-ignore-output
                "08_how_many_heads": ["generator = torch.Generator().manual_seed(99)"],
                "06_one_vs_many": [
@@ -20,7 +20,7 @@ FREE_OUTPUT = {"00_start_here": ["import platform"],                 # first lin
                    'variants = {"linear read-out, one layer": {}, "MLP read-out, one layer": {"hidden": 64},',
                    "def mean_map(run, seed):"],
                "09_fast_attention": [
-                   "tokens = [256, 512, 1024, 2048]",
+                   "tokens = [256, 512, 1024, 2048, 4096]",
                    "fits = {way: [fit(list(values[way].values())) for values in (byte, second)] for way in byte}",
                    "def draw(values, scale, ylabel, alt):", "with torch.no_grad():",
                    'calls = {f"{way}, h={h}": contestants(Cell(2, 1024, 512, h, False))[name]',

@@ -1,6 +1,6 @@
 """What decides the claims of lesson 10. Each function measures, and returns (whether the verdict follows, figures).
 
-Cheap, deterministic, without a network. None takes a time: counts, bytes, numbers and shapes alone.
+Cheap, deterministic, without a network. None takes a time: counts, bytes, numbers, shapes, and recorded times.
 """
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +15,7 @@ from mhsa.count import count_flops, count_parameters
 from mhsa.layers import MultiHeadAttention, MultiHeadAttentionLoop, attention
 from mhsa.masks import causal_mask
 from mhsa.measure import Cell, measure_memory
+from mhsa.sweeps import recorded
 from mhsa.trace import trace_shapes
 
 Evidence = tuple[bool, dict]
@@ -29,10 +30,10 @@ def layer(d_model: int, num_heads: int, **sizes) -> MultiHeadAttention:
         return MultiHeadAttention(d_model, num_heads, **sizes)
 
 
-def products(T: int, d_model: int, num_heads: int) -> int:
+def products(T: int, d_model: int, num_heads: int, **sizes) -> int:
     """The FLOPs of all matrix products of one layer and one sentence, counted while it runs."""
     with FlopCounterMode(display=False) as counter:
-        layer(d_model, num_heads)(torch.empty(1, T, d_model, device="meta"), need_weights=True)
+        layer(d_model, num_heads, **sizes)(torch.empty(1, T, d_model, device="meta"), need_weights=True)
     return counter.get_total_flops()
 
 
@@ -80,8 +81,9 @@ def parameter_parts() -> Evidence:
 def same_products() -> Evidence:
     flops = [products(128, 512, h) for h in (1, 8, 64)]
     softmax = [count_flops(1, 128, 512, h).softmax for h in (1, 64)]
-    return (flops == [8 * 128 * 512**2 + 4 * 128**2 * 512] * 3 and softmax[1] == 64 * softmax[0],
-            dict(flops=flops[0], softmax=softmax[1] // softmax[0]))
+    kept = products(128, 512, 8, d_k=64) / products(128, 512, 1, d_k=64)
+    return (flops == [8 * 128 * 512**2 + 4 * 128**2 * 512] * 3 and softmax[1] == 64 * softmax[0] and kept == 8,
+            dict(flops=flops[0], softmax=softmax[1] // softmax[0], kept=kept))
 
 
 def width_of_a_projection() -> Evidence:
@@ -91,9 +93,9 @@ def width_of_a_projection() -> Evidence:
 
 
 def twelve_heads() -> Evidence:
-    parameters = size(layer(768, 12)) / size(layer(768, 1))
-    flops = products(128, 768, 12) / products(128, 768, 1)
-    return parameters == flops == 1, dict(parameters=parameters, flops=flops)
+    beside_one = [(size(layer(768, 12)) / size(layer(768, 1, d_k=width)),
+                   products(128, 768, 12) / products(128, 768, 1, d_k=width)) for width in (768, 64)]
+    return beside_one == [(1, 1), (12, 12)], dict(same=beside_one[0][0], kept=beside_one[1][0])
 
 
 def narrow_heads_save_nothing() -> Evidence:
@@ -142,7 +144,9 @@ def price_of_more_heads() -> Evidence:
 
 def scores_to_normalise() -> Evidence:
     one, eight = (score_maps(1, 512, 512, h).numel() for h in (1, 8))
-    return products(512, 512, 1) == products(512, 512, 8) and eight == 8 * one, dict(scores=eight // one)
+    cpu = {row["num_heads"]: row["seconds"]["explicit"] for row in (recorded("cpu") or {})["heads"]}
+    slower = products(512, 512, 1) == products(512, 512, 8) and cpu[8] > cpu[1]
+    return slower and eight == 8 * one, dict(scores=eight // one)
 
 
 def heads_are_independent() -> Evidence:

@@ -31,12 +31,12 @@ QUESTIONS = (
         Option("The predicted accuracy", "Two heads answer both relations already; more cannot answer more.", True),
         Option("The bytes of the score maps", "They grow with h: lesson 4."),
     ), several=True),
-    Choice("One relation, d_model = 16, 16 heads: the accuracy falls below that of one head. What has become too "
-           "small?", (
+    Choice("Two relations, d_model = 16. With 8 heads both are answered, with 16 the accuracy falls. What has become "
+           "too small?", (
         Option("The number of parameters", "It is the same for every h: section 3 counts."),
-        Option("The width of a head: one column", "With one number a query and one a key, only two keys can get the "
-               "largest score of anyone. Lesson 8 takes it apart.", True),
-        Option("The number of heads", "There are 16 for one relation. Compare both ends of the map in section 4."),
+        Option("The width of a head: one column", "One to point with, one to carry a value. Wider in either, 16 heads "
+               "answer both: section 5.", True),
+        Option("The number of heads", "There are 16 for two relations. Compare both ends of the map in section 4."),
         Option("The number of training sequences", "All cells of the map have equally many: section 4."),
     )),
     Choice("With seed 0, head 0 learned relation 1. Which head learns it with seed 1?", (
