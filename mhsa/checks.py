@@ -1,5 +1,6 @@
 """The checks at the door: each names the argument, the value it got and what would do."""
 import math
+from collections.abc import Iterable
 from reprlib import repr as short                                  # of a whole tensor, its first letters
 
 import torch
@@ -23,8 +24,14 @@ def check_size(name: str, value: object, minimum: int = 1) -> None:
         raise ValueError(f"{name}={short(value)} is not a whole number (int) of at least {minimum}")
 
 
+def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
+    if value not in (choices := list(choices)):
+        raise ValueError(f"{name}={short(value)} is none of these: {', '.join(choices)}")
+
+
 def divisors(n: int) -> list[int]:
-    small = [i for i in range(1, math.isqrt(n) + 1) if n % i == 0]
+    """All divisors of n; above 10**12 those up to a million, and n by each of them: the search ends in any case."""
+    small = [i for i in range(1, min(math.isqrt(n), 10**6) + 1) if n % i == 0]
     return sorted({*small, *(n // i for i in small)})
 
 

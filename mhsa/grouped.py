@@ -1,4 +1,6 @@
 """From multi-head to grouped-query attention: fewer key-value heads, each the mean of those it replaces."""
+from copy import deepcopy
+
 from mhsa.checks import check_divides, check_size, check_type
 from mhsa.layers import MultiHeadAttention
 
@@ -12,14 +14,11 @@ def mean_pool_kv_heads(layer: MultiHeadAttention, num_kv_heads: int) -> MultiHea
     check_type("layer", layer, MultiHeadAttention)
     check_size("num_kv_heads", num_kv_heads)
     check_divides("num_kv_heads", num_kv_heads, "layer.num_kv_heads", layer.num_kv_heads)
-    grouped = MultiHeadAttention(layer.d_model, layer.num_heads, num_kv_heads=num_kv_heads, d_k=layer.d_k,
-                                 d_v=layer.d_v, key_dim=layer.key_dim, value_dim=layer.value_dim,
-                                 bias=layer.w_o.bias is not None, dropout=layer.dropout)
-    grouped = grouped.to(layer.w_o.weight).train(layer.training)
-    state = layer.state_dict()
-    for name in state:
-        if name.startswith(("w_k", "w_v")):
-            groups = state[name].unflatten(0, (num_kv_heads, layer.num_kv_heads // num_kv_heads, -1))
-            state[name] = groups.mean(1).flatten(0, 1)                              # (g·d, …)
-    grouped.load_state_dict(state)
+    grouped = deepcopy(layer)                                                       # frozen weights stay frozen
+    grouped.num_kv_heads = num_kv_heads
+    for linear in (grouped.w_k, grouped.w_v):
+        for p in linear.parameters():
+            groups = p.data.unflatten(0, (num_kv_heads, layer.num_kv_heads // num_kv_heads, -1))
+            p.data = groups.mean(1).flatten(0, 1)                                   # (g·d, …)
+        linear.out_features = len(linear.weight)
     return grouped

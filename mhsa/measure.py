@@ -24,6 +24,7 @@ from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.profiler import ProfilerActivity, profile
 
+from mhsa.checks import check_size
 from mhsa.count import count_flops, count_memory
 from mhsa.heads import split_heads
 from mhsa.layers import MultiHeadAttention, MultiHeadAttentionLoop
@@ -71,8 +72,12 @@ def about(device: str) -> dict[str, str]:
 
 # What runs
 
+@torch.random.fork_rng(range(torch.cuda.device_count()))
 def contestants(cell: Cell, *, device: str = "cpu", dtype: torch.dtype = torch.float32) -> dict[str, Callable[[], Any]]:
-    """name -> a call that runs one pass of the cell. A forward cell's calls are meant to run without gradients."""
+    """name -> a call that runs one pass of the cell. A forward cell's calls are meant to run without gradients.
+
+    The session's own random numbers go on as if none had been drawn here.
+    """
     torch.manual_seed(0)
     loop = MultiHeadAttentionLoop(cell.d_model, cell.num_heads, bias=True).to(device, dtype).train(cell.backward)
     ours = MultiHeadAttention.from_loop(loop)
@@ -155,6 +160,7 @@ def time_interleaved(calls: dict[str, Callable[[], Any]], *, repeats: int = 15, 
 
     On device="cuda" the time between two CUDA events. The first `warmup` rounds are not counted.
     """
+    check_size("repeats", repeats)
     seconds_of = _cuda_seconds if device == "cuda" else _cpu_seconds
     order = random.Random(0)
     rounds = [{name: seconds_of(calls[name]) for name in order.sample(list(calls), len(calls))}

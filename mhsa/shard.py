@@ -68,8 +68,6 @@ class SentBytes(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-# In every process of a group
-
 def shard(layer: MultiHeadAttention, mesh: DeviceMesh) -> MultiHeadAttention:
     """Cut the layer in place: this process keeps its share of the heads. It is called as before, in all processes.
 
@@ -114,21 +112,24 @@ def run_in_group(layer: MultiHeadAttention, query: Tensor) -> ShardReport:
     return ShardReport(out.detach().cpu(), gradients, shares)
 
 
-# In the process that starts the others
-
 def run_sharded(layer: MultiHeadAttention, query: Tensor, num_processes: int = 2, *, timeout: int = 60) -> ShardReport:
     """The layer's self-attention forward and backward once, in eval mode, by that many new processes on this machine.
 
-    query: (B, T, d_model); timeout: whole seconds. Raises ValueError for heads that do not divide by the processes,
+    query: (B, T, d_model); timeout: whole seconds. A script must call it under `if __name__ == "__main__":`. Raises
+    ValueError for heads that do not divide by the processes, no token, and a layer that cannot be sent to them;
     RuntimeError when a process fails or is killed, TimeoutError. However it ends, no process is left.
     """
     check_shares(layer, num_processes)
     check_inputs(query, query, query, None, widths=(layer.d_model, layer.key_dim, layer.value_dim),
                  num_heads=layer.num_heads, weight=layer.w_o.weight)
+    check_size("query.numel()", query.numel())
     check_size("timeout", timeout)
     spawn = get_context("spawn")
     with TemporaryDirectory() as folder:
-        torch.save((layer, query), Path(folder, "job"))
+        try:
+            torch.save((layer, query), Path(folder, "job"))
+        except Exception as error:                                                  # pickle raises several kinds
+            raise ValueError(f"layer cannot be sent to other processes: {error}; without its hooks it can") from error
         processes = [spawn.Process(target=_work, args=(rank, num_processes, folder, timeout), daemon=True,
                                    name=f"process {rank} of {num_processes}") for rank in range(num_processes)]
         try:
@@ -137,10 +138,9 @@ def run_sharded(layer: MultiHeadAttention, query: Tensor, num_processes: int = 2
                 process.start()
             _wait(processes, folder, timeout)
         finally:
-            for process in processes:
-                if process.pid is not None:                                         # it was started
-                    process.kill()
-                    process.join()
+            for process in [p for p in processes if p.pid is not None]:             # those that were started
+                process.kill()
+                process.join()
         return torch.load(Path(folder, "report"), weights_only=False)
 
 
@@ -153,8 +153,7 @@ def _wait(processes: Sequence[BaseProcess], folder: str, timeout: int) -> None:
             raise RuntimeError("\n".join(_failures(processes, codes, folder)) + "\nThe others were ended too.")
         if None not in codes:
             return
-        left = deadline - time.monotonic()
-        if left <= 0:
+        if (left := deadline - time.monotonic()) <= 0:
             raise TimeoutError(f"{len(processes)} processes were not done after {timeout} s, and were ended")
         connection.wait([process.sentinel for process, code in zip(processes, codes) if code is None], left)
 
@@ -163,7 +162,8 @@ def _failures(processes: Sequence[BaseProcess], codes: list[int | None], folder:
     """Those that were killed; if none was, those that failed, with what they printed."""
     killed = [f"{process.name} was ended by signal {-code} ({strsignal(-code)})"
               for process, code in zip(processes, codes) if code and code < 0]
-    return killed or [f"{process.name} failed:\n{Path(folder, f'log{rank}').read_text()}"
+    unsaid = 'It printed nothing. Does the script call run_sharded() under `if __name__ == "__main__":`?'
+    return killed or [f"{process.name} failed:\n{Path(folder, f'log{rank}').read_text() or unsaid}"
                       for rank, (process, code) in enumerate(zip(processes, codes)) if code]
 
 
@@ -208,11 +208,11 @@ def main() -> None:
     dist.init_process_group()
     torch.manual_seed(0)                                                            # the same layer in every process
     layer, query = MultiHeadAttention(512, 8), torch.randn(1, 128, 512)
-    alone = layer(query)
-    print_here = print if dist.get_rank() == 0 else lambda text: None
-    print_here(f"B=1, T=128, d_model=512, h=8, float32: {sum(p.nbytes for p in layer.parameters()):,} bytes of weights")
+    alone, nbytes = layer(query), sum(p.nbytes for p in layer.parameters())
     report = run_in_group(layer, query)
-    print_here(f"{report}\nlargest difference from one process: {(report.out - alone).abs().max():.0e}")
+    if dist.get_rank() == 0:
+        print(f"B=1, T=128, d_model=512, h=8, float32: {nbytes:,} bytes of weights\n{report}\n"
+              f"largest difference from one process: {(report.out - alone).abs().max():.0e}")
     _leave(0)
 
 

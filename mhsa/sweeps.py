@@ -3,7 +3,7 @@
 "explicit" writes out the score maps, "fused" runs the attention kernel that torch chooses; both compute the same.
 """
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import torch
 from tqdm import tqdm
 
 from mhsa.cache import KVCache
+from mhsa.checks import check_choice, check_size, check_type
 from mhsa.count import count_flops
 from mhsa.layers import MultiHeadAttention
 from mhsa.measure import (KERNELS, Cell, about, cells_of, chosen_kernel, contestants, named_kernels, peak_extra_bytes,
@@ -32,11 +33,24 @@ SWEEPS: dict[str, dict[str, dict[str, Any]]] = {
              "numbers": dict(B=[32], T=[1024], d_model=[512], num_heads=[8], numbers=[*NUMBERS], kernels=True)}}
 
 
-def sweep(*, device: str = "cpu", numbers: Iterable[str] = ("float32",), repeats: int = 5, kernels: bool = False,
-          **sizes: Iterable[int]) -> list[dict[str, Any]]:
-    """One row for each kind of NUMBERS and each shape (sizes as for cells_of), forward only."""
+def sweep(*, device: str = "cpu", numbers: Sequence[str] = ("float32",), repeats: int = 5, kernels: bool = False,
+          **sizes: Sequence[int]) -> list[dict[str, Any]]:
+    """One row for each kind of NUMBERS and each shape (sizes as for cells_of), forward only.
+
+    Raises ValueError, before anything is measured, for what does not exist and if no num_heads divides a d_model.
+    """
+    numbers = [numbers] if isinstance(numbers, str) else numbers
+    for name in numbers:
+        check_choice("numbers", name, NUMBERS)
+    for name, values in sizes.items():
+        check_type(name, values, Sequence)
+        for value in values:
+            check_size(name, value)
+    cells = cells_of(**sizes, backward=[False])
+    if not cells:
+        raise ValueError(f"num_heads={sizes['num_heads']} and d_model={sizes['d_model']}: none divides one of these")
     return [measure_pass(cell, name, device=device, repeats=repeats, kernels=kernels)
-            for name in numbers for cell in cells_of(**sizes, backward=[False])]
+            for name in numbers for cell in cells]
 
 
 def measure_pass(cell: Cell, numbers: str = "float32", *, device: str = "cpu", repeats: int = 5,
@@ -45,14 +59,19 @@ def measure_pass(cell: Cell, numbers: str = "float32", *, device: str = "cpu", r
 
     kernels: time our layer held to each named kernel too; "refused" has torch's reasons. The explicit pass is left out
     where its map would be above 1 GiB. "product" is one large matrix product, timed in the same rounds.
+    Raises ValueError for numbers or a device that are not listed here, and for repeats below 1.
     """
+    check_choice("numbers", numbers, NUMBERS)
+    check_choice("device", device, PRODUCT)
+    check_size("repeats", repeats)
     dtype, precision = NUMBERS[numbers]
     n = PRODUCT[device]
     with torch.no_grad(), float32_products(precision):
         every = contestants(cell, device=device, dtype=dtype)
         calls = {name: every[ours] for name, ours in NAMES.items() if cell.map_fits or name == "fused"}
         held, refused = named_kernels(calls["fused"]) if kernels else ({}, {})
-        square = torch.randn(n, n, device=device, dtype=dtype)
+        generator = torch.Generator(device).manual_seed(0)
+        square = torch.randn(n, n, device=device, dtype=dtype, generator=generator)
         return {**cell._asdict(), "numbers": numbers, "kernel": chosen_kernel(calls["fused"]), "refused": refused,
                 "bytes": {name: peak_extra_bytes(call, device=device) for name, call in calls.items()},
                 "product": n, "seconds": time_interleaved({**calls, **held, "product": lambda: square @ square},

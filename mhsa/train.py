@@ -26,12 +26,13 @@ from torch import Tensor
 from torch.nn import functional as F
 from tqdm.auto import tqdm
 
-from mhsa.checks import check_divides, check_size, check_type
+from mhsa.checks import check_divides, check_size, check_type, short
 from mhsa.layers import MultiHeadAttention
 from mhsa.toys import Task, copy_two_sources, lookup, relations, reverse, story
 
 ASSETS = Path(__file__).parents[1] / "assets"
 RECORD, WEIGHTS = ASSETS / "one_vs_many.json", ASSETS / "one_vs_many_weights.json"
+D_MODEL, LR = 16, 0.005                                             # unless told otherwise
 HELD_OUT = 512                                                      # sequences a seed that accuracy is measured on
 
 
@@ -93,20 +94,17 @@ def _one_thread() -> Iterator[None]:
 
 
 @_one_thread()
-def train_toy(task: Task, num_heads: int, seeds: Iterable[int] = range(5), *, d_model: int = 16, steps: int = 300,
-              batch: int = 32, lr: float = 0.005, num_layers: int = 1, hidden: int = 0) -> ToyRun:
+@torch.enable_grad()
+def train_toy(task: Task, num_heads: int, seeds: Iterable[int] = range(5), *, d_model: int = D_MODEL, steps: int = 300,
+              batch: int = 32, lr: float = LR, num_layers: int = 1, hidden: int = 0) -> ToyRun:
     """Train the model on the task, all seeds at once, `steps` steps of Adam with `batch` new sequences each.
 
     num_layers: attention layers; all but the last add their output to what they read
     hidden:     0: linear read-out; else that of an MLP with so many hidden units
-    Raises ValueError for bad sizes, for seeds that are no whole numbers, and if num_heads does not divide d_model.
+    Raises ValueError for bad sizes, for seeds that are no whole numbers, for lr outside (0, 1], and if num_heads does
+    not divide d_model.
     """
-    sizes = dict(num_heads=num_heads, d_model=d_model, steps=steps, batch=batch, num_layers=num_layers)
-    check_type("task", task, Task)
-    for name, value in sizes.items():
-        check_size(name, value)
-    check_size("hidden", hidden, minimum=0)
-    check_divides("num_heads", num_heads, "d_model", d_model)
+    _check(task, num_heads, d_model=d_model, lr=lr, hidden=hidden, steps=steps, batch=batch, num_layers=num_layers)
     seeds = _check_seeds(seeds)
 
     generators = [torch.Generator().manual_seed(seed) for seed in seeds]
@@ -130,7 +128,21 @@ def train_toy(task: Task, num_heads: int, seeds: Iterable[int] = range(5), *, d_
     return ToyRun(task, num_heads, seeds, weights, accuracy)
 
 
+def _check(task: Task, num_heads: int, *, d_model: int = D_MODEL, lr: float = LR, hidden: int = 0, **sizes: int
+           ) -> None:
+    check_type("task", task, Task)
+    for name, value in {"num_heads": num_heads, "d_model": d_model, **sizes}.items():
+        check_size(name, value)
+    check_size("hidden", hidden, minimum=0)
+    check_divides("num_heads", num_heads, "d_model", d_model)
+    if isinstance(lr, bool) or not isinstance(lr, (int, float)) or not 0 < lr <= 1:
+        raise ValueError(f"lr={short(lr)} is not a number above 0 and up to 1")
+
+
 def _check_seeds(seeds: Iterable[int]) -> tuple[int, ...]:
+    if not isinstance(seeds, Iterable):
+        raise ValueError(f"seeds={short(seeds)} has type {type(seeds).__name__}; whole numbers are needed, as in "
+                         "range(5)")
     seeds = tuple(seeds)
     for seed in seeds:
         check_size("seed", seed, minimum=0)
@@ -224,9 +236,13 @@ class Sweep:
     cells: list[Cell]
 
     def cell(self, task: Task | str, num_heads: int) -> Cell:
+        """Raises ValueError if there is none, and for a task of another size than the one that was trained."""
         name = task.name if isinstance(task, Task) else task
         for cell in self.cells:
             if (cell.task, cell.num_heads) == (name, num_heads):
+                if isinstance(task, Task) and (task.T, task.vocab) != (cell.T, cell.vocab):
+                    raise ValueError(f"task={name!r} has T={task.T}, vocab={task.vocab}; trained was T={cell.T}, "
+                                     f"vocab={cell.vocab}")
                 return cell
         there = ", ".join(f"({cell.task!r}, {cell.num_heads})" for cell in self.cells)
         raise ValueError(f"there is no cell ({name!r}, {num_heads}); these are: {there}")
@@ -243,10 +259,18 @@ def sweep_heads(tasks: Task | Sequence[Task], heads: Sequence[int], seeds: Itera
                 ) -> Sweep:
     """Train every task with every number of heads; settings are those of train_toy.
 
-    A keyboard interrupt ends the sweep with the cells that are finished.
+    A keyboard interrupt ends the sweep with the cells that are finished. Raises ValueError, before anything is trained,
+    where train_toy would, and for two tasks of one name, by which cells are found.
     """
-    tasks = [tasks] if isinstance(tasks, Task) else list(tasks)
+    tasks = [tasks] if isinstance(tasks, Task) else tasks
+    check_type("tasks", tasks, Sequence)
+    check_type("heads", heads, Sequence)
     seeds = _check_seeds(seeds)
+    for task, num_heads in product(tasks, heads):
+        _check(task, num_heads, **settings)
+    names = [task.name for task in tasks]
+    if len(set(names)) < len(names):
+        raise ValueError(f"tasks={names} has a name twice; train such tasks in a sweep each")
     made = {"date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
             "device": f"CPU {platform.processor() or platform.machine()}, 1 thread",
             "python": platform.python_version(), "torch": torch.__version__}
@@ -292,7 +316,7 @@ def load_story_runs() -> dict[int, ToyRun]:
 SWEEPS: dict[str, dict[str, Any]] = {
     "map": dict(tasks=[relations(m) for m in (1, 2, 4)], heads=(1, 2, 4, 8, 16)),
     "long": dict(tasks=[relations(2), relations(4)], heads=(1, 2, 16), steps=900),
-    "large": dict(tasks=relations(8, T=16, vocab=16), heads=(1, 2, 4, 8, 16, 32), d_model=32, steps=900),
+    "large": dict(tasks=[relations(8, T=16, vocab=16)], heads=(1, 2, 4, 8, 16, 32), d_model=32, steps=900),
     "tasks": dict(tasks=[copy_two_sources(), lookup(), reverse(), story()], heads=(1, 2, 4, 8, 16), steps=900),
     "mlp": dict(tasks=[relations(2), relations(4)], heads=(1, 2, 4), hidden=64),
     "two layers": dict(tasks=[relations(2), relations(4)], heads=(1, 2, 4), num_layers=2),
@@ -312,21 +336,43 @@ def main(arguments: list[str] | None = None) -> None:
     if min([args.seeds, *steps.values()]) < 1:
         parser.error("--seeds and --steps must be at least 1")
 
-    sweeps = {}
+    if not args.folder.is_dir():
+        parser.error(f"--folder {args.folder} is no folder")
+    try:
+        _record(args.folder, range(args.seeds), steps)
+    except KeyboardInterrupt:
+        sys.exit(f"Interrupted. {args.folder} holds what is finished, and keeps what was complete before.")
+
+
+def _record(folder: Path, seeds: Iterable[int], steps: dict[str, int]) -> None:
+    """Each sweep is written when it ends. A half one is kept only where there is none yet, and ends it all."""
+    file = folder / RECORD.name
+    sweeps = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     for name, what in SWEEPS.items():
-        sweep = sweep_heads(seeds=range(args.seeds), **{**what, **steps})
+        sweep = sweep_heads(seeds=seeds, **{**what, **steps})
         print(f"{name}: {sweep.settings}, {sweep.made}")
         for cell in sweep.cells:
             print(f"  {cell.task:16} h={cell.num_heads:<3} {cell.mean:.2f} ± {cell.spread:.2f}   predicted "
                   f"{cell.predicted:.2f}   {cell.parameters:,} parameters   {cell.seconds:.1f} s")
-        sweeps[name] = sweep.to_json()
-    (args.folder / RECORD.name).write_text(json.dumps(sweeps, indent=1) + "\n", encoding="utf-8")
+        complete = len(sweep.cells) == len(what["tasks"]) * len(what["heads"])
+        if complete or name not in sweeps:
+            sweeps[name] = sweep.to_json()
+            _write(file, json.dumps(sweeps, indent=1))
+        if not complete:
+            raise KeyboardInterrupt                                                 # sweep_heads has held it back
 
     runs = [train_toy(story(), h, (0,), **steps) for h in (1, 2, 4, 8, 16)]
     data = [{"num_heads": run.num_heads, "accuracy": run.accuracy.tolist(),
              "weights": {name: w.mul(1e4).round().div(1e4).tolist() for name, w in run.weights.items()}}
             for run in runs]
-    (args.folder / WEIGHTS.name).write_text(json.dumps({"runs": data}) + "\n", encoding="utf-8")
+    _write(folder / WEIGHTS.name, json.dumps({"runs": data}))
+
+
+def _write(file: Path, text: str) -> None:
+    """Whole or not at all: an interrupt leaves the file as it was."""
+    part = file.with_suffix(".part")
+    part.write_text(text + "\n", encoding="utf-8")
+    part.replace(file)
 
 
 if __name__ == "__main__":

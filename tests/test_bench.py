@@ -63,6 +63,20 @@ def test_cuda_times_are_those_between_two_events_in_seconds(clock, monkeypatch):
     assert measure.time_interleaved({"a": clock.call("a", 7)}, repeats=3, device="cuda") == {"a": 7}
 
 
+def test_a_measurement_draws_none_of_the_session_s_random_numbers():
+    torch.manual_seed(3)
+    expected = torch.rand(5)
+    torch.manual_seed(3)
+    measure.contestants(SMALL._replace(backward=True))
+    sweeps.measure_pass(SMALL, repeats=1)
+    assert torch.equal(torch.rand(5), expected)
+
+
+def test_no_round_is_refused():
+    with pytest.raises(ValueError, match="^repeats=0 is not a whole number"):
+        measure.time_interleaved({"a": lambda: None}, repeats=0)
+
+
 def test_contestants_compute_the_same_numbers():
     with torch.no_grad():
         outs = {name: call() for name, call in measure.contestants(SMALL, dtype=torch.float64).items()}
@@ -243,6 +257,24 @@ def test_a_sweep_has_a_row_for_each_shape_and_kind_of_numbers():
     for row in rows:
         assert set(row["seconds"]) == {"explicit", "fused", "product"} and set(row["bytes"]) == {"explicit", "fused"}
         assert row["kernel"] == "flash_attention_for_cpu" and row["refused"] == {}
+
+
+@pytest.mark.parametrize("settings, says", [
+    (dict(numbers=["float32", "float16"]), "numbers='float16' is none of these: float32, float32 in TF32, bfloat16"),
+    (dict(numbers="float"), "numbers='float' is none of these"), (dict(device="mps"), "device='mps' is none of"),
+    (dict(repeats=0), "repeats=0 is not a whole number"), (dict(T=16), "T=16 has type int; a Sequence is needed"),
+    (dict(num_heads=[0]), "num_heads=0 is not a whole number"),
+    (dict(num_heads=[3, 5]), "num_heads=[3, 5] and d_model=[14]: none divides one of these")])
+def test_a_bad_sweep_is_refused_before_anything_is_measured(settings, says, monkeypatch):
+    monkeypatch.setattr(sweeps, "contestants", None)
+    with pytest.raises(ValueError) as error:
+        sweeps.sweep(**TINY | settings)
+    assert str(error.value).startswith(says)
+
+
+def test_one_kind_of_numbers_needs_no_list():
+    rows = sweeps.sweep(**TINY | {"T": [3], "num_heads": [1]}, numbers="bfloat16", repeats=1)
+    assert [row["numbers"] for row in rows] == ["bfloat16"]
 
 
 def test_the_code_for_a_gpu_runs_on_a_cpu(monkeypatch, tmp_path, capsys):

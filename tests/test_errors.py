@@ -53,7 +53,7 @@ def test_sizes(name, value):
     lambda d, h: count_memory(B, T, d, h), lambda d, h: trace_shapes(B, T, d, h)])
 @pytest.mark.parametrize("d_model, h, divisors", [
     (12, 5, "1, 2, 3, 4, 6, 12"), (49, 2, "1, 7, 49"), (1600, 48, "20, 25, 32"), (4, 12, "1, 2, 4"), (13, 6, "1, 13"),
-    (10**12 + 39, 2, "1, 1000000000039")])
+    (10**12 + 39, 2, "1, 1000000000039"), (10**30, 7, "1, 2, 4, 5, 8, 10")])
 def test_heads_that_do_not_divide_the_width(call, d_model, h, divisors):
     assert f"num_heads={h} does not divide d_model={d_model}; these do: 1" in message(call, d_model, h)
     assert divisors in message(call, d_model, h)

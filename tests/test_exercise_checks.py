@@ -225,7 +225,7 @@ BAD_ANSWERS = {
     "a bool": (lambda s: True, "shape ()"),
     "a text back": (lambda s: "done", "'done'"),
     "a dict": (lambda s: {"w": s}, "returns a dict"),
-    "an object": (lambda s: Evil(), "returns a Evil"),
+    "an object": (lambda s: Evil(), "returns an Evil"),
     "a generator": (lambda s: (row for row in s), "returns a generator"),
     "a list of tensors": (lambda s: [s, s], "2 results came back; expected 1"),
     "a function back": (lambda s: prints, "returns a function"),

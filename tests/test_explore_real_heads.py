@@ -160,6 +160,8 @@ def test_no_weight_is_lost_in_a_thumbnail(T):
 
 @pytest.mark.parametrize("text, sentence", [
     ("", "There is nothing to read yet."), (" \n ", "There is nothing to read yet."),
+    ("cat", "This is a single token"), ("a" * 10_000, "This is a single token"),
+    ("a [CLS] b", "[CLS] is a mark that the model sets by itself"), ("a b [PAD]", "[PAD] is a mark"),
     ("w " * 127, "This text has 129 tokens, and up to 128 are drawn"), ("w " * 498, "This text has 500 tokens")])
 def test_what_cannot_be_read_is_said_and_the_explorer_goes_on(text, sentence):
     explorer = made_up(text)
@@ -167,6 +169,18 @@ def test_what_cannot_be_read_is_said_and_the_explorer_goes_on(text, sentence):
     explorer.state.text = "🙂 你好 ?! <b>&\""
     root = ElementTree.fromstring(explorer.view.svg)
     assert {"🙂", "你好", "?!", "<b>&\""} <= {text.text for text in root.iter(f"{SVG}text")}
+
+
+def test_half_a_character_is_read_as_a_question_mark():
+    assert describe(made_up("a \ud83d b").view.svg).startswith("Layer 2, head 3. [CLS] a ? b [SEP]. ")
+
+
+@pytest.mark.parametrize("least", [2.0, -0.1, float("nan")])
+def test_a_score_that_none_can_have_is_said(least):
+    explorer = made_up(least=least)
+    assert describe(explorer.view.svg) == f"No picture. least={least} is not a score; 0 to 1 are"
+    explorer.state.least = 1.0
+    assert describe(explorer.view.svg).startswith("Layer 2, head 3")
 
 
 @pytest.mark.parametrize("layer, head, sentence", [(0, 2, "layer=0 does not exist; 1 to 3 do"),
@@ -214,7 +228,7 @@ def test_rapid_changes_never_show_an_error_or_a_stale_picture():
     assert not any("No picture" in svg for svg in drawn) and len(drawn) <= 50
 
 
-@pytest.mark.parametrize("T", [3, 24, 25, 70, 71, 128])
+@pytest.mark.parametrize("T", [4, 24, 25, 70, 71, 128])
 def test_everything_lies_inside_the_picture(T):
     explorer = made_up(" ".join(["antidisestablishment"] * (T - 2)))
     root = ElementTree.fromstring(explorer.view.svg)

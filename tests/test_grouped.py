@@ -42,6 +42,18 @@ def test_pooling_twice_is_pooling_once_and_the_layer_stays():
     assert all(torch.equal(p, before[name]) for name, p in layer.state_dict().items())
 
 
+def test_frozen_weights_stay_frozen_and_no_random_number_is_drawn():
+    layer = MultiHeadAttention(8, 4)
+    layer.w_k.requires_grad_(False)
+    torch.manual_seed(3)
+    expected = torch.rand(5)
+    torch.manual_seed(3)
+    grouped = mean_pool_kv_heads(layer, 2)
+    assert torch.equal(torch.rand(5), expected)
+    assert {name for name, p in grouped.named_parameters() if not p.requires_grad} == {"w_k.weight"}
+    assert (grouped.w_k.out_features, grouped.w_v.weight.shape) == (4, (4, 8)) and layer.w_k.weight.shape == (8, 8)
+
+
 def test_what_does_not_fit_is_refused():
     layer = MultiHeadAttention(8, 4, num_kv_heads=2)
     with pytest.raises(ValueError, match=r"num_kv_heads=4 does not divide layer.num_kv_heads=2; these do: 1, 2"):

@@ -82,6 +82,8 @@ def test_the_table_shows_every_figure_of_every_process():
     (dict(layer=torch.nn.Linear(8, 8)), r"layer=.* has type Linear; a MultiHeadAttention is needed"),
     (dict(query=torch.zeros(5, 8)), r"query has shape \(5, 8\)"),
     (dict(query=torch.zeros(1, 5, 7)), r"query has width 7"),
+    (dict(query=torch.zeros(1, 0, 8)), r"query.numel\(\)=0 is not a whole number \(int\) of at least 1"),
+    (dict(query=torch.zeros(0, 5, 8)), r"query.numel\(\)=0"),
     (dict(layer=MultiHeadAttention(8, 4, key_dim=5)), r"key has width 8.* built for 5"),
     (dict(timeout=0), r"timeout=0 is not a whole number"),
 ])
@@ -89,6 +91,23 @@ def test_refused_before_a_process_starts(arguments, message, monkeypatch):
     monkeypatch.setattr("mhsa.shard.get_context", None)
     with pytest.raises(ValueError, match=message):
         run_sharded(**{"layer": MultiHeadAttention(8, 4), "query": torch.zeros(1, 5, 8)} | arguments)
+
+
+def test_a_layer_with_a_hook_is_refused():
+    layer = MultiHeadAttention(8, 4)
+    layer.register_forward_hook(lambda *args: None)
+    with pytest.raises(ValueError, match="layer cannot be sent to other processes: .*; without its hooks it can"):
+        run_sharded(layer, torch.zeros(1, 5, 8))
+
+
+def test_a_script_without_the_main_guard_is_told_of_it(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("import torch\nfrom mhsa import MultiHeadAttention\nfrom mhsa.shard import run_sharded\n"
+                      "run_sharded(MultiHeadAttention(8, 4), torch.zeros(1, 5, 8))\n")
+    run = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=100,
+                         env=os.environ | {"PYTHONPATH": f"{ROOT}:{os.environ['PYTHONPATH']}"})
+    assert run.returncode == 1
+    assert 'It printed nothing. Does the script call run_sharded() under `if __name__ == "__main__":`?' in run.stderr
 
 
 def test_one_killed_in_the_middle_ends_the_other():

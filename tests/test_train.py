@@ -89,6 +89,12 @@ def test_training_is_deterministic():
     assert not torch.equal(once.weights["w_o"][0], once.weights["w_o"][1])
 
 
+def test_training_under_no_grad_trains():
+    with torch.no_grad():
+        run = train_toy(TASK, 2, (1,), **SMALL)
+    assert torch.equal(run.weights["w_o"], train_toy(TASK, 2, (1,), **SMALL).weights["w_o"])
+
+
 def test_two_heads_learn_what_one_cannot():
     one, two = (train_toy(relations(2), h, (0, 1)).accuracy.mean() for h in (1, 2))
     assert one < 0.75 and two > 0.95
@@ -100,6 +106,9 @@ def test_two_heads_learn_what_one_cannot():
     (dict(num_heads=5), "num_heads=5 does not divide d_model=6; these do: 1, 2, 3, 6"),
     (dict(num_heads=0), "num_heads=0"), (dict(d_model=0), "d_model=0"), (dict(steps=0), "steps=0"),
     (dict(batch=1.0), "batch=1.0"), (dict(num_layers=0), "num_layers=0"), (dict(hidden=-1), "hidden=-1"),
+    (dict(lr="0.1"), "lr='0.1' is not a number above 0 and up to 1"), (dict(lr=0), "lr=0"), (dict(lr=7), "lr=7"),
+    (dict(lr=float("inf")), "lr=inf"), (dict(lr=float("nan")), "lr=nan"), (dict(lr=True), "lr=True"),
+    (dict(seeds=5), "seeds=5 has type int; whole numbers are needed, as in range(5)"),
     (dict(seeds=()), "seeds=()"), (dict(seeds=(1, 1)), "seeds=(1, 1)"), (dict(seeds=(-1,)), "seed=-1"),
     (dict(seeds=(0.5,)), "seed=0.5")])
 def test_bad_settings_are_named(arguments, says):
@@ -143,13 +152,36 @@ def test_a_cell_that_is_not_there_is_named():
         sweep.cell("look-up", 4)
 
 
-def test_an_interrupted_sweep_keeps_the_finished_cells(monkeypatch, capsys):
-    def interrupted(task, num_heads, *args, **settings):
-        if num_heads == 3:
+def test_a_task_of_another_size_is_not_the_one_that_was_trained():
+    sweep = sweep_heads(TASK, (1,), seeds=(0,), **SMALL)
+    with pytest.raises(ValueError, match="^task='look-up' has T=7, vocab=21; trained was T=5, vocab=15$"):
+        sweep.cell(lookup(T=7, classes=3), 1)
+
+
+@pytest.mark.parametrize("tasks, heads, settings, says", [
+    ([TASK], [1, 5], {}, "num_heads=5 does not divide d_model=6"), ([TASK], [1, 3], dict(d_model=16), "num_heads=3"),
+    ([TASK, "reverse"], [1], {}, "task='reverse' has type str"), ([TASK], [1], dict(lr=2), "lr=2"),
+    ([TASK], [1], dict(hidden=-1), "hidden=-1"), ([TASK], [1], dict(batch=0), "batch=0"),
+    ([TASK], 3, {}, "heads=3 has type int; a Sequence is needed"), (5, [1], {}, "tasks=5 has type int"),
+    ([TASK, lookup(T=7)], [1], {}, "tasks=['look-up', 'look-up'] has a name twice; train such tasks in a sweep each")])
+def test_a_bad_sweep_is_refused_before_anything_is_trained(tasks, heads, settings, says, monkeypatch):
+    monkeypatch.setattr(train, "train_toy", None)
+    with pytest.raises(ValueError) as error:
+        sweep_heads(tasks, heads, seeds=(0,), **{**SMALL, **settings})
+    assert str(error.value).startswith(says)
+
+
+def interrupted_at(task_name, heads):
+    """train_toy, and Ctrl-C as soon as that task is trained with that many heads."""
+    def train_or_stop(task, num_heads, *args, **settings):
+        if (task.name, num_heads) == (task_name, heads):
             raise KeyboardInterrupt
         return train_toy(task, num_heads, *args, **settings)
+    return train_or_stop
 
-    monkeypatch.setattr(train, "train_toy", interrupted)
+
+def test_an_interrupted_sweep_keeps_the_finished_cells(monkeypatch, capsys):
+    monkeypatch.setattr(train, "train_toy", interrupted_at("look-up", 3))
     sweep = sweep_heads(TASK, (1, 2, 3, 6), seeds=(0,), **SMALL)
     assert [cell.num_heads for cell in sweep.cells] == [1, 2]
     assert capsys.readouterr().out == "Interrupted: 2 of 4 cells are finished.\n"
@@ -204,3 +236,48 @@ def test_the_command_writes_both_files(tmp_path, capsys):
     assert len(json.loads((tmp_path / "one_vs_many_weights.json").read_text())["runs"]) == 5
     with pytest.raises(SystemExit):
         main(["--seeds", "0"])
+
+
+def test_a_folder_that_is_not_there_is_refused_before_anything_is_trained(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(train, "train_toy", None)
+    with pytest.raises(SystemExit):
+        main(["--folder", str(tmp_path / "nope")])
+    assert "nope is no folder" in capsys.readouterr().err
+
+
+FEW = {"one": dict(tasks=[TASK], heads=(1, 2), d_model=6), "two": dict(tasks=[reverse(T=5, vocab=3)], heads=(1, 2, 3),
+                                                                     d_model=6)}
+
+
+@pytest.mark.parametrize("task, heads, kept", [("look-up", 2, {"one": 1}), ("reverse", 3, {"one": 2, "two": 2}),
+                                               ("story", 4, {"one": 2, "two": 3})])
+def test_an_interrupted_command_stops_and_keeps_what_is_finished(task, heads, kept, tmp_path, monkeypatch):
+    """Cells a sweep: a half sweep is kept where there is none, and never in the place of a complete one."""
+    def run(trainer):
+        monkeypatch.setattr(train, "train_toy", trainer)
+        main(["--folder", str(tmp_path), "--seeds", "1", "--steps", "1"])
+
+    def cells():
+        sweeps = json.loads((tmp_path / "one_vs_many.json").read_text())
+        return {name: len(sweep["cells"]) for name, sweep in sweeps.items()}
+
+    monkeypatch.setattr(train, "SWEEPS", FEW)
+    with pytest.raises(SystemExit, match="^Interrupted. .* holds what is finished"):
+        run(interrupted_at(task, heads))
+    assert cells() == kept and not (tmp_path / "one_vs_many_weights.json").exists()
+    run(train_toy)
+    complete = {"one": 2, "two": 3}
+    weights = (tmp_path / "one_vs_many_weights.json").read_text()
+    with pytest.raises(SystemExit, match="^Interrupted"):
+        run(interrupted_at(task, heads))
+    assert cells() == complete and (tmp_path / "one_vs_many_weights.json").read_text() == weights
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_an_interrupt_while_writing_leaves_the_old_file(tmp_path, monkeypatch):
+    file = tmp_path / "record.json"
+    train._write(file, "old")
+    monkeypatch.setattr(train.Path, "replace", lambda *paths: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        train._write(file, "new")
+    assert file.read_text() == "old\n"

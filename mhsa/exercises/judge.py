@@ -110,12 +110,12 @@ def no_answer(exercise, answer) -> str:
     if answer is None or answer is ...:
         return not_written(exercise)
     if exercise.asks_value:
-        return f"A value is asked here, and this is a {kind}. Pass what it returns." if callable(answer) else ""
+        return f"A value is asked here, and this is {a(kind)}. Pass what it returns." if callable(answer) else ""
     if inspect.isclass(answer):
         return f"A function is asked here, and {answer.__name__} is a class. Pass a function."
     if not callable(answer):
         return (f"Pass the function itself, without calling it: ex.{exercise.name}.check({name}). "
-                f"This is a {kind}, perhaps what it returned.")
+                f"This is {a(kind)}, perhaps what it returned.")
     for word, instead, found in (("yield", "return", inspect.isgeneratorfunction), ("async def", "def", is_async)):
         if found(answer):
             return f"Your function has {word}, so a call returns no numbers. Write {instead} in place of {word}."
@@ -126,6 +126,10 @@ def no_answer(exercise, answer) -> str:
     except TypeError as error:
         return f"Your function cannot be called as {name}{exercise.signature}: {error}."
     return ""
+
+
+def a(kind: str) -> str:
+    return f"{'an' if kind[:1] in 'aeiouAEIOU' else 'a'} {kind}"
 
 
 def is_async(answer) -> bool:
@@ -216,14 +220,14 @@ def first_difference(exercise, i: int, got: Outcome, want: Outcome) -> str:
     """What came and what is expected; where a value is asked, what is expected is not told."""
     wrong = difference(got.leaves, want.leaves, exercise.tolerance)
     if exercise.asks_value:
-        return f"Not yet. This is not right: {wrong[0] if got.leaves and wrong else f'a {got.kind}'}."
+        return f"Not yet. This is not right: {wrong[0] if got.leaves and wrong else a(got.kind)}."
     text = f"Not yet. On {describe(exercise.inputs[i], exercise.input_names)}"
     if got.error:
         return f"{text} your code stops with an error:\n  {got.error}{got.where}"
     if got.unwritten:
         return f"{text} your function returns nothing. Does each way through it end in a return?"
     if not got.leaves or not wrong:
-        return f"{text} your function returns a {got.kind}, and no numbers to compare."
+        return f"{text} your function returns {a(got.kind)}, and no numbers to compare."
     text += f": {wrong[0]}; expected {wrong[1]}."
     if "nan" in wrong[0]:
         text += " NaN comes from 0/0, from inf - inf, or from a softmax over a row of -inf alone."
@@ -237,8 +241,9 @@ def praise(exercise, got: list[Outcome], want: list[Outcome]) -> str:
         return "Right."
     tried = "; ".join(describe(inputs, exercise.input_names) for inputs in exercise.inputs)
     text = f"Right. Tried on {len(exercise.inputs)} inputs: {tried}."
-    if any(x.is_floating_point() for w in want for x in tensors(w.leaves)):
+    has_gradient = any(x.is_floating_point() for w in want for x in tensors(w.leaves))
+    if has_gradient:
         text += f" Difference allowed: {allowed(exercise, got, want):g}."
-    if any(g.plain and not w.plain for g, w in zip(got, want)):
-        text += f" One remark: it returns a {got[0].kind}. Return a torch.Tensor, so that gradients can flow."
+    if has_gradient and any(g.plain and not w.plain for g, w in zip(got, want)):
+        text += f" One remark: it returns {a(got[0].kind)}. Return a torch.Tensor, so that gradients can flow."
     return text

@@ -41,6 +41,8 @@ TOKENS_BACK = Exercise(
          "The right tokens, on the wrong axis: the m answers of one token belong on the last axis."),
         (lambda x, m: torch.stack([x.roll(i, 1) for i in range(1, m + 1)]),
          "The right tokens, on the wrong axis: `stack` puts the new one first unless told otherwise."),
+        (lambda x, m: [x.roll(i, 1) for i in range(1, m + 1)],
+         "You return a list of m tensors. Asked is one tensor: put them side by side on a new axis, the last."),
         (lambda x, m: torch.stack([x.roll(m, 1)] * m, -1), "All your answers are the token m places back."),
         (lambda x, m: torch.stack([F.pad(x[:, :-i], (i, 0)) for i in range(1, m + 1)], -1),
          "The first tokens have nothing before them in yours. The sentence is a ring: before the first comes the "
@@ -150,7 +152,8 @@ HEADS_NEEDED = Exercise(
     title="Turn the prediction round", difficulty=3, minutes=6, reference=heads_needed,
     task="The prediction says: one relation a head, the rest is guessed among V tokens. How many heads does it ask for "
          "to reach a given accuracy?",
-    inputs=[(2, 8, 0.9), (5, 2, 0.75), (8, 16, 0.5), (4, 8, 0.7), (3, 8, 0.1), (2, 8, 0.6), (7, 11, 1.0)],
+    inputs=[(2, 8, 0.9), (5, 2, 0.75), (8, 16, 0.5), (4, 8, 0.7), (3, 8, 0.1), (2, 8, 0.6), (7, 11, 1.0),
+            (2, 8, 0.5625)],
     hints=(
         "Write the prediction for h heads first; h = m is always enough.",
         "A guess among V tokens is right one time in V. How often, over the m - h relations that have no head?",
@@ -160,6 +163,8 @@ HEADS_NEEDED = Exercise(
         (lambda m, V, a: next(h for h in range(1, m + 1) if h / m >= a),
          "You let a relation without a head count as wrong every time. It is guessed, and a guess is right one time in "
          "V."),
+        (lambda m, V, a: next((h for h in range(1, m + 1) if (h + (m - h) / V) / m > a), m),
+         "You ask for more than the given accuracy. To reach it exactly is enough."),
         (lambda m, V, a: m, "m heads are always enough. Asked is the smallest number that is."),
         (lambda m, V, a: max([h for h in range(1, m + 1) if (h + (m - h) / V) / m < a], default=1),
          "Your number is the last that is *not* enough."),

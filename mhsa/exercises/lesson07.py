@@ -43,6 +43,8 @@ def previous_share(weights):
     return weights.diagonal(-1, 2, 3).mean((0, 2))
 
 
+BATCH_AND_HEADS = ("`diagonal(-1)` runs over the first two axes, batch and heads. Name the axes of queries and keys.")
+
 PREVIOUS_SHARE = Exercise(
     title="Find a previous-token head", difficulty=3, minutes=7, reference=previous_share,
     task="Query t has the key t - 1 before it. The first query has none: it does not count.",
@@ -62,8 +64,9 @@ PREVIOUS_SHARE = Exercise(
         (lambda w: w.diagonal(-1, 2, 3).mean(2), "That is one number for each sentence and head. Average the "
                                                  "sentences too."),
         (lambda w: w.diagonal(-1, 2, 3).mean((1, 2)), "You averaged the heads away. Which axis is h?"),
-        (lambda w: w.diagonal(-1).mean((0, 2)),
-         "`diagonal(-1)` runs over the first two axes, batch and heads. Name the axes of queries and keys."),
+        (lambda w: w.diagonal(-1).mean((0, 2)), BATCH_AND_HEADS), (lambda w: w.diagonal(-1).mean((0, 1)), BATCH_AND_HEADS),
+        (lambda w: w[:, :, range(w.shape[2]), range(-1, w.shape[2] - 1)].mean((0, 2)),
+         "At i = 0, i - 1 is -1, and that is the *last* key. The first query does not count."),
         (lambda w: (w.argmax(-1)[..., 1:] == torch.arange(w.shape[2] - 1)).double().mean((0, 2)),
          "You count how often the token before gets the *most*. Asked is how much it gets."),
     ))
@@ -88,6 +91,9 @@ RELATIVE_ENTROPY = Exercise(
         (plain_entropy, "That is the entropy. Its maximum grows with T, so sentences of other lengths could not be "
                         "compared. Divide by the maximum."),
         (lambda w: plain_entropy(w) / torch.tensor(2.0).log(), "That is in bits. Divide by the maximum, not by log 2."),
+        (lambda w: relative_entropy(w) / torch.tensor(2.0).log(),
+         "You use two logarithms with different bases. Take the same one for the entropy and for its maximum."),
+        (lambda w: relative_entropy(w.softmax(-1)), "The weights come from a softmax already. Another one changes them."),
         (lambda w: -plain_entropy(w) / torch.tensor(float(w.shape[-1])).log(),
          "The sign: a logarithm of a weight is negative, and an entropy is not."),
         (lambda w: 1 - plain_entropy(w) / torch.tensor(float(w.shape[-1])).log(),
@@ -116,8 +122,9 @@ WORD_MAP = Exercise(
     title="From pieces to words", difficulty=4, minutes=10, reference=word_map,
     task="A word may be cut in pieces: *tr ##om ##bon ##ist*. Make a map of words. What a word *gets* is the sum of "
          "what its pieces get. What a word *gives* is the mean of what its pieces give. (Clark et al. 2019, section 4)",
-    inputs=[(maps(5, 5), [0, 0, 1, 2, 2]), (maps(7, 7), [0, 1, 1, 1, 2, 3, 3]), (maps(2, 2), [0, 1]),
-            (maps(3, 3), [0, 0, 0])],
+    inputs=[(rand(5, 5), [0, 0, 1, 2, 2]), (rand(7, 7), [0, 1, 1, 1, 2, 3, 3]), (rand(2, 2), [0, 1]),
+            (rand(3, 3), [0, 0, 0])],
+    run=lambda answer, scores, word: answer(scores.softmax(-1), word),      # rows stay rows when a gradient moves them
     hints=(
         "Columns first: add the columns of one word.",
         "Then rows: the mean of the rows of one word. Does each new row sum to 1?",
@@ -136,6 +143,8 @@ WORD_MAP = Exercise(
          "You took the largest of the columns. What the other pieces get belongs to the word as well."),
         (lambda w, word: grouped(w, word, lambda x, d: x[0], torch.sum),
          "You kept the row of the first piece alone. The other pieces of the word ask, too."),
+        (lambda w, word: grouped(w, word, lambda x, d: x[-1], torch.sum),
+         "You kept the row of the last piece alone. The other pieces of the word ask, too."),
         (lambda w, word: grouped(w, word, lambda x, d: x[0], lambda x, d: x[:, 0]),
          "You kept the first pieces and dropped the others: what they got is lost, and rows no longer sum to 1."),
         (lambda w, word: grouped(w, word, torch.sum, torch.sum).softmax(-1),
@@ -184,4 +193,11 @@ WITHOUT_HEAD = Exercise(
         (lambda heads, w_o, i: merged(torch.cat([heads[:, :i], heads[:, i + 1:], 0 * heads[:, :1]], 1), w_o),
          "You closed the gap: the heads after i moved up, and now meet the W_O rows of their neighbours."),
         (lambda heads, w_o, i: 0 * merged(heads, w_o), "All is zero. Only head i should be."),
+        (lambda heads, w_o, i: merged(heads, w_o) - own_term(heads, w_o, i - 1, i - 1),
+         "You removed head i - 1. Heads count from 0 here: head i is heads[:, i]."),
+        (lambda heads, w_o, i: without_head(heads, w_o, i) * (torch.arange(len(heads)) != i)[:, None, None],
+         "x"),
+        (lambda heads, w_o, i: (heads * (torch.arange(heads.shape[1]) != i)[:, None, None]).reshape(
+            len(heads), heads.shape[2], -1) @ w_o,
+         "No transpose before the merge: rows of several tokens now meet in one. Lesson 3, the common trap, has this."),
     ))

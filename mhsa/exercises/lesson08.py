@@ -19,7 +19,7 @@ def heads_for(d_model, width):
 HEADS_FOR = Exercise(
     title="Heads of about this width", difficulty=2, minutes=5, reference=heads_for,
     task="Choose h so that it divides d_model and d_k = d_model / h comes as near as it can to the wished width.",
-    inputs=[(512, 64), (1600, 64), (1000, 64), (90, 64), (7, 64), (12288, 128), (96, 50)],
+    inputs=[(512, 64), (1600, 64), (1000, 64), (90, 64), (90, 62), (7, 64), (12288, 128), (96, 50)],
     hints=("First list all h that divide d_model.", "Then compare their widths with the wish: which is nearest?"),
     mistakes=(
         (lambda d, w: d // w, "Does that divide d_model? Try 1000; and for d_model = 7 it is no head at all."),
@@ -30,6 +30,9 @@ HEADS_FOR = Exercise(
         (lambda d, w: d // heads_for(d, w), "That is d_k, the width. How many heads of it are there?"),
         (lambda d, w: min([h for h in range(1, d + 1) if d % h == 0], key=lambda h: abs(h - d / w)),
          "You take the h nearest to d_model / width. Asked is the nearest *width*: try d_model = 90, width = 64."),
+        (lambda d, w: min([h for h in range(1, d + 1) if d % h == 0], key=lambda h: max(d / h / w, w * h / d)),
+         "You take the width whose *ratio* to the wish is nearest to 1. Asked is the smallest difference: try "
+         "d_model = 90, width = 64."),
         (lambda d, w: max(h for h in range(1, d + 1) if d % h == 0 and d // h >= min(w, d)),
          "Your heads are never narrower than the wish. One a little narrower may be nearer: try d_model = 1000."),
     ))
@@ -45,12 +48,18 @@ def pattern(T, d_k):
     return (draw(T, d_k) @ draw(T, d_k).mT).softmax(-1)
 
 
+def one_favourite(T):
+    """A pattern of width 2 in which all queries read key 0 most."""
+    return (draw(T, 1) @ draw(1, T) + 9 * torch.eye(T)[0]).softmax(-1)
+
+
 LEAST_WIDTH = Exercise(
     title="How wide must the head be?", difficulty=4, minutes=8, reference=least_width,
     task="Find the smallest d_k of a head that can make this very pattern. The tokens are independent, so q and k may "
          "be any numbers you like.",
     inputs=[(pattern(5, 2),), (pattern(7, 3),), (pattern(4, 4),), (pattern(6, 1),),
-            (torch.cat([x := pattern(5, 2), x[:1]])[:, [0, 1, 2, 3, 4, 0]].softmax(-1),)],
+            (torch.cat([x := pattern(5, 2), x[:1]])[:, [0, 1, 2, 3, 4, 0]].softmax(-1),),
+            (draw(1, 3).softmax(-1).expand(3, 3),), (one_favourite(7),)],
     hints=(
         "What do you know of the rank of q kᵀ?",
         "Which scores give the pattern back? The logarithm of it does. Which others?",
@@ -62,6 +71,14 @@ LEAST_WIDTH = Exercise(
         (lambda p: torch.linalg.matrix_rank(p.log()),
          "Nearly: the logarithm gives scores that work. Others work too, since adding a number to a row of scores "
          "changes no weight. Take that freedom away first."),
+        (lambda p: torch.linalg.matrix_rank(p.log()) - 1,
+         "Often one less is enough, but not always. Try it on a pattern whose rows are all alike."),
+        (lambda p: torch.linalg.matrix_rank(p.log() - p.log().mean(-1, keepdim=True) - p.log().mean(0)
+                                            + p.log().mean()),
+         "You centre the columns too. A number added to a whole *column* of scores changes the weights."),
+        (lambda p: torch.linalg.matrix_rank(p.log() - p.log().amax(-1, keepdim=True)),
+         "To take the largest score of each row away changes no weight, but it can leave the rank too high. Which "
+         "other number of a row would you try?"),
         (lambda p: len(p), "T is enough for every pattern. Asked is the least for this one."),
         (lambda p: len(p) - 1, "T - 1 is enough for every pattern. Asked is the least for this one."),
         (lambda p: torch.linalg.matrix_rank(p - p.mean(-1, keepdim=True)),
@@ -158,7 +175,7 @@ WITHOUT_HEADS = Exercise(
     task="The heads have done their work and lie side by side. Finish the layer, but leave some heads out. This is "
          "what pruning tries out.",
     inputs=[(draw(2, 3, 10), draw(10, 7), 5, [1, 3]), (draw(1, 1, 6), draw(6, 5), 3, [2]),
-            (draw(3, 5, 8), draw(8, 2), 2, [0]), (draw(5, 2, 12), draw(12, 3), 4, [])],
+            (draw(3, 5, 8), draw(8, 6), 2, [0]), (draw(5, 2, 12), draw(12, 3), 4, [])],
     hints=(
         "Which columns of `concat` belong to head i?",
         "Set them to zero in a copy; or leave out these columns and the rows of `w_o` that meet them.",
@@ -168,6 +185,9 @@ WITHOUT_HEADS = Exercise(
          "You take every h-th column. Heads lie side by side: head i owns d_v columns in a row."),
         (lambda x, w, h, out: switched_off(x, w, out),
          "You silence single columns. A head is d_v columns wide: which ones are they?"),
+        (lambda x, w, h, out: switched_off(x, w, [head * (w.shape[1] // h) + c for head in out
+                                                  for c in range(w.shape[1] // h)]),
+         "You divide the width of the *output* by h. The heads lie in the columns of `concat`: how wide is one?"),
         (lambda x, w, h, out: x @ w - switched_off(x, w, columns_of(w, h, out)),
          "These are the removed heads alone. Asked are all the others."),
         (lambda x, w, h, out: switched_off(x, w, columns_of(w, h, out)) * h / (h - len(out)),

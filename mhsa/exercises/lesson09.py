@@ -7,10 +7,10 @@ from mhsa.exercises.questions09 import quiz  # noqa: F401 (ex.quiz() in the less
 rand = random_numbers(9)
 
 
-def partial_result(*shape, keys):
+def partial_result(*shape, keys, shift=0):
     """What one block of keys gives: out (…, T_q, d_v) without the division, largest score and sum (…, T_q, 1)."""
     *lead, T_q, d_v = shape
-    scores = 3 * rand(*lead, T_q, keys)
+    scores = 3 * rand(*lead, T_q, keys) + shift
     top = scores.amax(-1, keepdim=True)
     e = (scores - top).exp()
     return e @ rand(*lead, keys, d_v), top, e.sum(-1, keepdim=True)
@@ -29,7 +29,8 @@ MERGE_BLOCKS = Exercise(
     task="A fused kernel sees the keys block by block, and never a whole row of scores. Here are its results for two "
          "blocks. Merge them into the exact output of one softmax over all keys.",
     inputs=[(*partial_result(2, 3, 5, keys=7), *partial_result(2, 3, 5, keys=4)),
-            (*partial_result(1, 1, 3, keys=2), *partial_result(1, 1, 3, keys=11))],
+            (*partial_result(1, 1, 3, keys=2), *partial_result(1, 1, 3, keys=11)),
+            (*partial_result(3, 2, 7, keys=5, shift=800), *partial_result(3, 2, 7, keys=3))],
     hints=(
         "The two blocks subtracted different numbers. Which number would both have subtracted, had they known?",
         "exp(s - top_a) times exp(top_a - top) is exp(s - top). What has to be multiplied by it: out, sum, or both?",
@@ -39,6 +40,9 @@ MERGE_BLOCKS = Exercise(
         (lambda out_a, top_a, sum_a, out_b, top_b, sum_b: (out_a + out_b) / (sum_a + sum_b),
          "You add the blocks as they are. Each has subtracted its own largest score, so their parts are in different "
          "units: bring both to one maximum first."),
+        (lambda out_a, top_a, sum_a, out_b, top_b, sum_b:
+         (out_a * top_a.exp() + out_b * top_b.exp()) / (sum_a * top_a.exp() + sum_b * top_b.exp()),
+         "Right on paper, but exp(800) is inf, and inf / inf is NaN. Which exponents are never above 0?"),
         (lambda out_a, top_a, sum_a, out_b, top_b, sum_b: (out_a / sum_a + out_b / sum_b) / 2,
          "You average the two outputs. A block with larger scores, or more keys, must weigh more."),
         (lambda out_a, top_a, sum_a, out_b, top_b, sum_b: out_a / sum_a + out_b / sum_b,
@@ -186,7 +190,8 @@ def tokens_that_fit(nbytes, num_layers, num_heads, num_kv_heads, d_k, bytes_per_
 TOKENS_THAT_FIT = Exercise(
     title="How long a text fits", difficulty=2, minutes=5, reference=tokens_that_fit,
     task="So many bytes are left for the KV cache of one text. How many tokens can a model hold?",
-    inputs=[(40 * 10**9, 80, 64, 8, 128, 2), (999, 1, 6, 3, 5, 4), (10**6, 3, 12, 12, 7, 2), (10**5, 2, 10, 1, 11, 4)],
+    inputs=[(40 * 10**9, 80, 64, 8, 128, 2), (1079, 1, 6, 3, 5, 4), (1008000, 3, 12, 12, 7, 2),
+            (10**5, 2, 10, 1, 11, 4)],
     hints=("How many bytes does one token need, in all layers?", "Half a token is no token."),
     mistakes=(
         (lambda n, L, h, g, d, size: n // (L * g * d * size), "You keep keys or values. Both are kept."),
@@ -197,6 +202,8 @@ TOKENS_THAT_FIT = Exercise(
         (lambda n, L, h, g, d, size: n // (2 * L * d * size), "You count one head of keys and values."),
         (lambda n, L, h, g, d, size: n // (3 * L * g * d * size), "You keep the queries too, in vain."),
         (lambda n, L, h, g, d, size: -(-n // (2 * L * g * d * size)), "You round up. Does the last token fit?"),
+        (lambda n, L, h, g, d, size: round(n / (2 * L * g * d * size)),
+         "You round to the nearest whole number. Does the last token fit?"),
         (lambda n, L, h, g, d, size: n / (2 * L * g * d * size), "Only whole tokens are kept: round down."),
         (lambda n, L, h, g, d, size: int((n / (2 * L * g * d * size))**0.5),
          "You take a square root. A cache grows with T; it is the score map that grows with T²."),

@@ -11,8 +11,8 @@ from traitlets import Enum, Float, HasTraits, Int, Unicode
 from mhsa.draw.real_heads import PATTERNS, draw_real_heads
 from mhsa.draw.svg import standalone
 from mhsa.explore.base import Explorer, tie
-from mhsa.patterns import SHARES, pattern_scores
-from mhsa.pretrained import MiniLM, ModelFilesError, load_minilm
+from mhsa.patterns import SHARES, SPECIAL, pattern_scores
+from mhsa.pretrained import MiniLM, ModelFilesError, check_texts, load_minilm
 
 LARGEST = 128                                                      # tokens; what the model was trained on
 BROAD = 0.85                                                       # from this share of the largest entropy on
@@ -41,13 +41,20 @@ def minilm() -> MiniLM:
 
 
 def read(model: MiniLM, text: str) -> Reading:
-    """Raises ValueError, a sentence, for a text without a word and for one that is too long to draw."""
+    """Raises ValueError, a sentence, for a text that is too short, too long to draw, or holds the model's own marks."""
+    [text] = check_texts(text)
+    for mark in SPECIAL:
+        if mark in text:
+            raise ValueError(f"{mark} is a mark that the model sets by itself. Leave it out of the text.")
     T = len(model.tokenizer.encode(text).ids)
     if T > LARGEST:
         raise ValueError(f"This text has {T} tokens, and up to {LARGEST} are drawn: the model learned on texts of at "
                          f"most {LARGEST}. Take a shorter one.")
     if T == 2:                                                     # [CLS] [SEP]
         raise ValueError("There is nothing to read yet. Type a sentence above, then press Enter.")
+    if T == 3:
+        raise ValueError("This is a single token: whatever it reads, itself or a mark beside it, is a pattern. Type "
+                         "more words.")
     encoding = model.encode(text)
     weights = torch.cat(encoding.weights)                          # (L, h, T, T)
     L, h, _, _ = weights.shape
@@ -74,6 +81,8 @@ def draw(state: RealHeadsState, reading: Reading) -> str:
     for name, value, first, last in (("layer", state.layer, 1, L), ("head", state.head, 0, h - 1)):
         if not first <= value <= last:
             raise ValueError(f"{name}={value} does not exist; {first} to {last} do")
+    if not 0 <= state.least <= 1:
+        raise ValueError(f"least={state.least} is not a score; 0 to 1 are")
     names = name_heads(reading.scores, state.pattern, state.least)
     count = sum(bool(name) for row in names for name in row)
     what = "a pattern" if state.pattern == "any" else f"“{state.pattern}”"
