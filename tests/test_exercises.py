@@ -226,6 +226,12 @@ def words_by_loops(weights, word):
     return out
 
 
+def words_divided_by_their_rows(weights, word):
+    pieces = F.one_hot(torch.tensor(word)).double()
+    added = pieces.mT @ weights @ pieces
+    return added / added.sum(-1, keepdim=True)
+
+
 def words_by_index_add(weights, word):
     number = torch.tensor(word)
     out = torch.zeros(max(word) + 1, len(word)).index_add(0, number, weights) / number.bincount()[:, None]
@@ -287,7 +293,7 @@ ALSO_RIGHT = {
     "RELATIVE_ENTROPY": [lambda w: torch.special.entr(w).sum(-1) / math.log(w.shape[-1]),
                          lambda w: 1 - (w * (w * w.shape[-1]).log()).sum(-1) / math.log(w.shape[-1]),
                          lambda w: torch.distributions.Categorical(w).entropy() / math.log(w.shape[-1])],
-    "WORD_MAP": [words_by_loops, words_by_index_add],
+    "WORD_MAP": [words_by_loops, words_by_index_add, words_divided_by_their_rows],
     "WITHOUT_HEAD": [lambda x, w_o, i: merge_heads(x * (torch.arange(x.shape[1]) != i)[:, None, None]) @ w_o,
                      lambda heads, w_o, i: sum(heads[:, j] @ block for j, block in enumerate(w_o.chunk(heads.shape[1]))
                                                if j != i)],

@@ -54,7 +54,41 @@ def by_the_output(concat, w_o, num_heads, removed):
     return concat @ w_o
 
 
+def wraps(w):
+    return torch.stack([w[:, :, i, i - 1].mean(0) for i in range(w.shape[-1])]).mean(0)
+
+
+def two_bases(w):
+    return -(w * w.log2()).sum(-1) / math.log(w.shape[-1])
+
+
+def softmax_twice(w):
+    return torch.distributions.Categorical(logits=w).entropy() / math.log(w.shape[-1])
+
+
+def last_piece(weights, word):
+    rows = weights[[max(t for t, own in enumerate(word) if own == i) for i in range(word[-1] + 1)]]
+    return rows @ torch.nn.functional.one_hot(torch.tensor(word)).double()
+
+
+def without(place, transpose):
+    """WITHOUT_HEAD with an index of its own, and the transpose before the merge or none."""
+    def answer(heads, w_o, i):
+        B, _, T, _ = heads.shape
+        heads = heads.clone()
+        heads[place(i)] = 0
+        return (heads.transpose(1, 2) if transpose else heads).reshape(B, T, -1) @ w_o
+    return answer
+
+
 @pytest.mark.parametrize("name, answer, words", [
+    ("PREVIOUS_SHARE", wraps, "the *last* key"),
+    ("PREVIOUS_SHARE", lambda w: w.diagonal(-1).mean((0, 1)), "takes the batch for queries"),
+    ("RELATIVE_ENTROPY", two_bases, "two logarithms with different bases"),
+    ("RELATIVE_ENTROPY", softmax_twice, "from a softmax already"), ("WORD_MAP", last_piece, "the last piece alone"),
+    ("WITHOUT_HEAD", without(lambda i: i, True), "is a *sentence*"),
+    ("WITHOUT_HEAD", without(lambda i: (slice(None), i - 1), True), "Heads count from 0"),
+    ("WITHOUT_HEAD", without(lambda i: (slice(None), i), False), "No transpose before the merge"),
     ("LEAST_WIDTH", one_less, "Often one less is enough"), ("LEAST_WIDTH", centred_twice, "You centre the columns too"),
     ("LEAST_WIDTH", largest_taken_away, "largest score of each row"),
     ("TOKENS_THAT_FIT", rounded, "You round to the nearest"), ("TOKENS_THAT_FIT", never_full, "999 is too small"),
@@ -79,6 +113,11 @@ def relations_as_list(weights, ideals):
 def test_whole_numbers_need_no_tensor(name, answer):
     right, text = verdict(ALL[name], answer)
     assert right and "remark" not in text
+
+
+@pytest.mark.parametrize("kind", [list, torch.tensor])
+def test_a_score_of_a_map_needs_no_gradient(kind):
+    assert verdict(ALL["SINK_SHARE"], lambda w: kind([w[:, i, :, 0].mean().item() for i in range(w.shape[1])]))[0]
 
 
 @pytest.mark.parametrize("value, words", [(3, "This is an int, perhaps"), (torch.ones(2), "This is a Tensor, perhaps")])

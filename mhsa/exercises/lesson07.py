@@ -11,6 +11,11 @@ def maps(*shape):
     return rand(*shape).softmax(-1)
 
 
+def measured(answer, weights):
+    """A score of a map is not trained through: no gradient is asked, and numbers in a list or a tensor are right."""
+    return answer(weights.detach())
+
+
 def sink_share(weights):
     """weights (B, h, T, T), rows = queries -> (h,): the mean weight that each head gives to the first token."""
     return weights[..., 0].mean((0, 2))
@@ -19,7 +24,7 @@ def sink_share(weights):
 SINK_SHARE = Exercise(
     title="How much goes to the first token", difficulty=2, minutes=5, reference=sink_share,
     task="One score a head, over all sentences and all queries. There is no padding.",
-    inputs=[(maps(2, 3, 5, 5),), (maps(1, 7, 3, 3),), (maps(3, 1, 2, 2),)],
+    inputs=[(maps(2, 3, 5, 5),), (maps(1, 7, 3, 3),), (maps(3, 1, 2, 2),)], run=measured,
     hints=(
         "The first token as a *key* is a column. Which axis are the keys?",
         "`weights[..., 0]` has the shape (B, h, T). Which axes must go?",
@@ -43,12 +48,10 @@ def previous_share(weights):
     return weights.diagonal(-1, 2, 3).mean((0, 2))
 
 
-BATCH_AND_HEADS = ("`diagonal(-1)` runs over the first two axes, batch and heads. Name the axes of queries and keys.")
-
 PREVIOUS_SHARE = Exercise(
     title="Find a previous-token head", difficulty=3, minutes=7, reference=previous_share,
     task="Query t has the key t - 1 before it. The first query has none: it does not count.",
-    inputs=[(maps(2, 3, 5, 5),), (maps(1, 7, 3, 3),), (maps(3, 1, 2, 2),)],
+    inputs=[(maps(2, 3, 5, 5),), (maps(1, 7, 3, 3),), (maps(3, 1, 2, 2),)], run=measured,
     hints=(
         "Row 1, column 0; row 2, column 1; … Which line of the map is that?",
         "`diagonal(offset, dim1, dim2)` takes it: which sign has the offset below the main diagonal?",
@@ -64,7 +67,10 @@ PREVIOUS_SHARE = Exercise(
         (lambda w: w.diagonal(-1, 2, 3).mean(2), "That is one number for each sentence and head. Average the "
                                                  "sentences too."),
         (lambda w: w.diagonal(-1, 2, 3).mean((1, 2)), "You averaged the heads away. Which axis is h?"),
-        (lambda w: w.diagonal(-1).mean((0, 2)), BATCH_AND_HEADS), (lambda w: w.diagonal(-1).mean((0, 1)), BATCH_AND_HEADS),
+        (lambda w: w.diagonal(-1).mean((0, 2)),
+         "`diagonal(-1)` runs over the first two axes, batch and heads. Name the axes of queries and keys."),
+        (lambda w: w.diagonal(-1).mean((0, 1)),
+         "Without dim1 and dim2, `diagonal` takes the batch for queries and the heads for keys. Name the axes."),
         (lambda w: w[:, :, range(w.shape[2]), range(-1, w.shape[2] - 1)].mean((0, 2)),
          "At i = 0, i - 1 is -1, and that is the *last* key. The first query does not count."),
         (lambda w: (w.argmax(-1)[..., 1:] == torch.arange(w.shape[2] - 1)).double().mean((0, 2)),
@@ -93,7 +99,7 @@ RELATIVE_ENTROPY = Exercise(
         (lambda w: plain_entropy(w) / torch.tensor(2.0).log(), "That is in bits. Divide by the maximum, not by log 2."),
         (lambda w: relative_entropy(w) / torch.tensor(2.0).log(),
          "You use two logarithms with different bases. Take the same one for the entropy and for its maximum."),
-        (lambda w: relative_entropy(w.softmax(-1)), "The weights come from a softmax already. Another one changes them."),
+        (lambda w: relative_entropy(w.softmax(-1)), "The weights come from a softmax already. Another changes them."),
         (lambda w: -plain_entropy(w) / torch.tensor(float(w.shape[-1])).log(),
          "The sign: a logarithm of a weight is negative, and an entropy is not."),
         (lambda w: 1 - plain_entropy(w) / torch.tensor(float(w.shape[-1])).log(),
@@ -163,6 +169,12 @@ def merged(heads, w_o, factor=1.0):
     return heads.transpose(1, 2).flatten(2) @ w_o * factor
 
 
+def without_sentence(heads, w_o, i):
+    heads = heads.clone()
+    heads[i] = 0
+    return merged(heads, w_o)
+
+
 def own_term(heads, w_o, i, block):
     return heads[:, i] @ w_o.unflatten(0, (heads.shape[1], heads.shape[3]))[block]
 
@@ -195,8 +207,7 @@ WITHOUT_HEAD = Exercise(
         (lambda heads, w_o, i: 0 * merged(heads, w_o), "All is zero. Only head i should be."),
         (lambda heads, w_o, i: merged(heads, w_o) - own_term(heads, w_o, i - 1, i - 1),
          "You removed head i - 1. Heads count from 0 here: head i is heads[:, i]."),
-        (lambda heads, w_o, i: without_head(heads, w_o, i) * (torch.arange(len(heads)) != i)[:, None, None],
-         "x"),
+        (without_sentence, "`heads[i]` is a *sentence*: the first axis is the batch. Head i is heads[:, i]."),
         (lambda heads, w_o, i: (heads * (torch.arange(heads.shape[1]) != i)[:, None, None]).reshape(
             len(heads), heads.shape[2], -1) @ w_o,
          "No transpose before the merge: rows of several tokens now meet in one. Lesson 3, the common trap, has this."),
