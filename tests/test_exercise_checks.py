@@ -5,7 +5,8 @@ import time
 
 import pytest
 import torch
-from test_exercises import ALL, say, weights_by_hand
+from also_right import weights_by_hand
+from test_exercises import ALL, say
 
 from mhsa import merge_heads, split_heads
 from mhsa.exercises import progress
