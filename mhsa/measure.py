@@ -16,6 +16,7 @@ from concurrent.futures import ProcessPoolExecutor
 from datetime import datetime, timezone
 from itertools import accumulate, product
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -28,6 +29,8 @@ from mhsa.checks import check_size
 from mhsa.count import count_flops, count_memory
 from mhsa.heads import split_heads
 from mhsa.layers import MultiHeadAttention, MultiHeadAttentionLoop
+
+ASSETS = Path(__file__).parents[1] / "assets"                       # where what was measured is recorded
 
 SPEED_NAMES = ("ours", "ours, weights", "torch", "torch, weights", "floor")
 KERNELS = {"flash": SDPBackend.FLASH_ATTENTION, "memory-efficient": SDPBackend.EFFICIENT_ATTENTION,

@@ -15,10 +15,9 @@ from mhsa.cache import KVCache
 from mhsa.checks import check_choice, check_size, check_type
 from mhsa.count import count_flops
 from mhsa.layers import MultiHeadAttention
-from mhsa.measure import (KERNELS, Cell, about, cells_of, chosen_kernel, contestants, named_kernels, peak_extra_bytes,
-                          time_interleaved)
+from mhsa.measure import (ASSETS, KERNELS, Cell, about, cells_of, chosen_kernel, contestants, named_kernels,
+                          peak_extra_bytes, time_interleaved)
 
-ASSETS = Path(__file__).parents[1] / "assets"
 NAMES = {"explicit": "ours, weights", "fused": "ours"}             # here: among the contestants
 NUMBERS = {"float32": (torch.float32, "ieee"), "float32 in TF32": (torch.float32, "tf32"),
            "bfloat16": (torch.bfloat16, "ieee")}                   # dtype, and how a GPU multiplies float32

@@ -15,7 +15,6 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from datetime import datetime, timezone
 from itertools import product
 from math import sqrt
 from pathlib import Path
@@ -28,9 +27,9 @@ from tqdm.auto import tqdm
 
 from mhsa.checks import check_divides, check_size, check_type, short
 from mhsa.layers import MultiHeadAttention
+from mhsa.measure import ASSETS, about
 from mhsa.toys import Task, copy_two_sources, lookup, relations, reverse, story
 
-ASSETS = Path(__file__).parents[1] / "assets"
 RECORD, WEIGHTS = ASSETS / "one_vs_many.json", ASSETS / "one_vs_many_weights.json"
 D_MODEL, LR = 16, 0.005                                             # unless told otherwise
 HELD_OUT = 512                                                      # sequences a seed that accuracy is measured on
@@ -271,9 +270,7 @@ def sweep_heads(tasks: Task | Sequence[Task], heads: Sequence[int], seeds: Itera
     names = [task.name for task in tasks]
     if len(set(names)) < len(names):
         raise ValueError(f"tasks={names} has a name twice; train such tasks in a sweep each")
-    made = {"date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-            "device": f"CPU {platform.processor() or platform.machine()}, 1 thread",
-            "python": platform.python_version(), "torch": torch.__version__}
+    made = about("cpu") | {"device": f"CPU {platform.processor() or platform.machine()}, 1 thread"}
     sweep = Sweep({"seeds": list(seeds), **settings}, made, [])
     try:
         for task, num_heads in tqdm([*product(tasks, heads)], unit="cell", leave=False, disable=not _is_watched()):

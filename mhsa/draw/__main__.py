@@ -8,7 +8,7 @@ from mhsa.draw.data_flow import draw_data_flow
 from mhsa.draw.head_count import head_count_svg
 from mhsa.draw.lenses import draw_lenses
 from mhsa.draw.parameter_count import draw_parameter_count
-from mhsa.train import ASSETS
+from mhsa.measure import ASSETS
 
 PICTURES = {"lenses": draw_lenses, "data_flow": draw_data_flow, "parameter_count_comparison": draw_parameter_count,
             "optimal_head_count": head_count_svg}

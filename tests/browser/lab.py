@@ -15,8 +15,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 import course  # noqa: E402
+from mhsa.draw.__main__ import CHROMIUM  # noqa: E402
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 SETTINGS = "JUPYTERLAB_SETTINGS_DIR"
 
