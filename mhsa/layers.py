@@ -27,9 +27,14 @@ def attention(q: Float[Tensor, "*lead T_q d_k"], k: Float[Tensor, "*lead T_k d_k
     softmax are float32 for half types. The weights returned are the ones applied, after dropout.
     """
     check_attention(q, k, v, mask, scale, dropout_p)
-    scale = 1 / sqrt(q.shape[-1]) if scale is None else scale
+    return _attend(q, k, v, mask, 1 / sqrt(q.shape[-1]) if scale is None else scale, dropout_p)
+
+
+def _attend(q, k, v, mask, scale, dropout_p):
+    """attention() for a caller that has checked its arguments."""
     half = q.dtype in (torch.float16, torch.bfloat16)
-    flat_q, flat_k = (x[None].flatten(0, -3) for x in ((q.float(), k.float()) if half else (q, k)))     # (n, T, d_k)
+    flat_q, flat_k = (x.reshape(x.shape[:-2].numel(), *x.shape[-2:])                                    # (n, T, d_k)
+                      for x in ((q.float(), k.float()) if half else (q, k)))
     with torch.autocast(q.device.type, enabled=False) if half else nullcontext():           # it would go back to half
         scores = torch.baddbmm(flat_q.new_empty(1, 1, 1), flat_q, flat_k.mT, beta=0, alpha=scale)       # q kᵀ · scale
     scores = scores.view(*q.shape[:-1], k.shape[-2])                                        # (..., T_q, T_k)
@@ -41,9 +46,7 @@ def attention(q: Float[Tensor, "*lead T_q d_k"], k: Float[Tensor, "*lead T_k d_k
         weights = torch.softmax(scores, -1)
     if mask is not None:
         weights = weights.masked_fill(~mask, 0.0)                                           # no key: nothing is read
-    if dropout_p:
-        weights = F.dropout(weights, dropout_p)
-    weights = weights.to(q.dtype)
+    weights = (F.dropout(weights, dropout_p) if dropout_p else weights).to(q.dtype)
     return weights @ v, weights                                                             # (..., T_q, d_v)
 
 
@@ -74,8 +77,7 @@ class SingleHeadAttention(nn.Module):
         key = query if key is None else key
         value = key if value is None else value
         check_inputs(query, key, value, mask, widths=(self.d_model,) * 3, num_heads=1, weight=self.w_q.weight)
-        if mask is not None and mask.dim() == 4:
-            mask = mask[:, 0]                                                       # one head: (B, T_q, T_k)
+        mask = mask[:, 0] if mask is not None and mask.dim() == 4 else mask         # one head: (B, T_q, T_k)
         out, weights = attention(self.w_q(query), self.w_k(key), self.w_v(value), mask)
         return (out, weights) if need_weights else out
 
@@ -172,7 +174,6 @@ class MultiHeadAttention(nn.Module):
         past = 0 if cache is None else len(cache)
         check_inputs(query, key, value, mask, widths=(self.d_model, self.key_dim, self.value_dim),
                      num_heads=self.num_heads, weight=self.w_o.weight, past=past)
-
         q = split_heads(self.w_q(query), self.num_heads)                            # (B, h, T_q, d_k)
         k = split_heads(self.w_k(key), self.num_kv_heads)                           # (B, g, T_k, d_k)
         v = split_heads(self.w_v(value), self.num_kv_heads)                         # (B, g, T_k, d_v)
@@ -191,7 +192,7 @@ class MultiHeadAttention(nn.Module):
             return self.w_o(merge_heads(out))                                       # (B, T_q, d_model)
         if grouped:
             k, v = (x.repeat_interleave(self.num_heads // self.num_kv_heads, 1) for x in (k, v))
-        out, weights = attention(q, k, v, mask, dropout_p=dropout_p)
+        out, weights = _attend(q, k, v, mask, 1 / sqrt(self.d_k), dropout_p)
         return self.w_o(merge_heads(out)), weights
 
     @classmethod
