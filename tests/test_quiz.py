@@ -1,4 +1,4 @@
-"""Quizzes without a browser. What is right in a question is computed, in quiz_keys.py."""
+"""Quizzes without a browser. What is right in a question is computed, in quiz_keys/."""
 import importlib
 import re
 import subprocess

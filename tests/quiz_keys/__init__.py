@@ -1,0 +1,7 @@
+"""What is right in each question of the quizzes, computed: {words of the option: whether it is right}, or the number.
+
+A file for each lesson, in it a function for each question, and KEYS, which has them in the order of the questions.
+"""
+from importlib import import_module
+
+KEYS = {lesson: import_module(f"quiz_keys.{lesson}").KEYS for lesson in (f"lesson{n:02}" for n in range(1, 11))}
