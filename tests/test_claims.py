@@ -59,6 +59,7 @@ def test_nothing_is_missing_and_nothing_twice():
         assert [claim.id for claim in claims.group(letter)] == [f"{letter}{i + 1}" for i in range(
             sum(claim.id[0] == letter for claim in CLAIMS))]
     assert all(any(f"{{{key}}}" in claim.why for claim in CLAIMS) for key in LINKS)
+    assert all(name.startswith(f"{n:02}_") and (NOTEBOOKS / f"{name}.ipynb").exists() for n, name in LESSONS.items())
     assert all(any(claim.verdict == verdict for claim in CLAIMS) for verdict in VERDICTS)
 
 

@@ -6,6 +6,7 @@ import torch
 from test_exercises import ALL
 
 from mhsa.exercises.judge import verdict
+from mhsa.exercises.outcome import leaf_difference
 
 
 def one_less(p):
@@ -109,15 +110,37 @@ def relations_as_list(weights, ideals):
     return ALL["RELATION_OF_HEADS"].reference(weights, ideals).tolist()
 
 
-@pytest.mark.parametrize("name, answer", [("LEAST_WIDTH", rank_as_int), ("RELATION_OF_HEADS", relations_as_list)])
-def test_whole_numbers_need_no_tensor(name, answer):
+def map_as_list(T, offset):
+    return ALL["IDEAL_MAP"].reference(T, offset).tolist()
+
+
+def shares_as(kind):
+    return lambda w: kind([w[:, i, :, 0].mean().item() for i in range(w.shape[1])])
+
+
+@pytest.mark.parametrize("name, answer", [
+    ("LEAST_WIDTH", rank_as_int), ("RELATION_OF_HEADS", relations_as_list), ("IDEAL_MAP", map_as_list),
+    ("SINK_SHARE", shares_as(list)), ("SINK_SHARE", shares_as(torch.tensor))])
+def test_where_nothing_is_trained_numbers_need_no_tensor(name, answer):
     right, text = verdict(ALL[name], answer)
     assert right and "remark" not in text
 
 
-@pytest.mark.parametrize("kind", [list, torch.tensor])
-def test_a_score_of_a_map_needs_no_gradient(kind):
-    assert verdict(ALL["SINK_SHARE"], lambda w: kind([w[:, i, :, 0].mean().item() for i in range(w.shape[1])]))[0]
+def test_every_pattern_of_least_width_needs_a_column():
+    """The even pattern, whose centred scores have rank 0, is not among them: its card says so."""
+    assert all(1 <= ALL["LEAST_WIDTH"].reference(*inputs) < len(inputs[0]) for inputs in ALL["LEAST_WIDTH"].inputs)
+
+
+def test_an_answer_that_is_rounded_is_told_with_the_digits_that_differ():
+    told = verdict(ALL["PERCENT_WORSE"], lambda score, best: round(100 * (best - score) / best, 2))[1]
+    assert "1.55 is too small; expected 1.5504." in told
+
+
+@pytest.mark.parametrize("got, want", [(0.5, 0.25), (2.0, 2.00001), (1 / 3, 1 / 3 + 1e-15), (12345.5, 12345.25),
+                                       (1.0, 1.0 + 2**-52), (1e-20, 1.00001e-20), (float("nan"), 1.0)])
+def test_two_numbers_that_differ_look_different(got, want):
+    came, due = leaf_difference(*torch.tensor([got, want], dtype=torch.float64), 0)
+    assert came.split()[0] != due
 
 
 @pytest.mark.parametrize("value, words", [(3, "This is an int, perhaps"), (torch.ones(2), "This is a Tensor, perhaps")])

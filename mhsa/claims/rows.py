@@ -141,7 +141,7 @@ HEADS = (
           "at most, and d_k shrinks: rank {ranks} for h = 1, 4, 16 at d_model = 16.", [8], heads.rank_of_scores),
     Claim("H15", "Many heads help because they force diverse features, or strengthen gradients.", "not shown",
           "No measurement comes with it. {Liu} find 384 layers of one head no worse than 24 of 16 at like size, and "
-          "put the advantage of many heads down mostly to stable training.", [8]),
+          "put the advantage of many heads down mostly to stable training.", [6]),
     Claim("H16", "Removing heads costs quality.", "holds if", "if they matter; most do little alone. In lesson 7's "
           "encoder head 2.9 or 3.11 can go, and the sentence embedding keeps a cosine above 0.999. Without the twelve "
           "of layer 6 it falls below 0.9. {Michel}: 8 of 96 encoder heads mattered alone.", [7, 8],
@@ -186,7 +186,7 @@ NUMBER = (
           "6 the task decides: the fewest heads above 0.95 are {best} for 1, 2 and 4 relations.", [6, 8],
           heads.best_number_depends_on_the_task),
     Claim("N12", "More heads make training less stable.", "not shown", "No measurement is given. {Liu} report the "
-          "opposite: many heads in few layers train more stably than single heads in many layers.", [8]),
+          "opposite: many heads in few layers train more stably than single heads in many layers.", [6]),
     Claim("N13", "With as many heads as tokens the result is terrible.", "does not hold", "In lesson 6's map T = 8, "
           "and 8 heads are right in {means} for 1, 2 and 4 relations. What counts is the width of a head, not h = T.",
           [6, 8], heads.as_many_heads_as_tokens),
@@ -195,7 +195,7 @@ NUMBER = (
           "heads 2 wide are right in {eight:.2f}, 16 of d_k = d_v = 1 in {sixteen:.2f}; with d_v = 4 the 16 manage "
           "(lesson 6, section 5).", [6, 8], heads.too_narrow),
     Claim("N15", "With h = T the maps become sparse.", "not shown", "Before training they do not: at h = T = 16 "
-          "(d_model = 64) the rows have {many:.0%} of the largest entropy, with one head {one:.0%}. For trained layers "
+          "(d_model = 64) the rows have {many:.2f} of the largest entropy, with one head {one:.2f}. For trained layers "
           "no measurement comes with the claim.", [8], heads.not_sparse),
     Claim("N16", "With h = T gradients vanish.", "not shown", "Before training the gradient of W_Q at h = T = 16 is "
           "{ratio:.2f} times that at h = 8. No measurement comes with the claim.", [8], heads.gradients_do_not_vanish),

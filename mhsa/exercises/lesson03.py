@@ -309,8 +309,7 @@ def bare_merge(x):
 MIX_HEADS = Exercise(
     title="Spot the bug: right shapes, wrong numbers", difficulty=3, minutes=8,
     reference=mix_heads, given=mix_heads_given,
-    task="This code runs, returns the right shape, survives a round trip and trains. It is wrong for every h above 1. "
-         "Mend it.",
+    task="This code runs, returns the right shape and survives a round trip. It is wrong for every h above 1. Mend it.",
     inputs=[[rand(B, T, h * d) for _ in range(3)] + [h]
             for B, T, h, d in ((2, 5, 3, 2), (1, 3, 2, 5), (3, 1, 5, 2), (2, 3, 1, 7))],
     hints=(

@@ -169,7 +169,7 @@ CACHE_BYTES = Exercise(
          "Query heads may share the heads of keys and values. How many bytes does it keep?",
     inputs=[(1, 8192, 80, 64, 8, 128, 2), (2, 7, 3, 10, 5, 11, 4), (1, 1, 2, 3, 3, 7, 2), (3, 5, 1, 6, 1, 2, 4)],
     hints=(
-        "One token, one layer, one key-value head: how many numbers?",
+        "One token, one layer, one head of keys and values: how many numbers?",
         "A key *and* a value. And which kind of head is counted?",
     ),
     mistakes=(
@@ -200,7 +200,7 @@ GROUPED_PARAMETERS = Exercise(
     task="Llama-3-8B: d_model=4096, 32 query heads, 8 heads of keys and values, d_k=128, no biases. How many numbers "
          "has one layer?",
     hints=(
-        "Which of the four matrices belong to the query heads, which to the key-value heads?",
+        "Which of the four matrices belong to the query heads, which to the heads of keys and values?",
         "W_K maps d_model to 8·d_k.",
     ),
     mistakes=(

@@ -39,7 +39,7 @@ HEADS_FOR = Exercise(
 
 
 def least_width(p):
-    """p (T, T): an attention pattern, positive, each row sums to 1 -> the smallest d_k that can make it."""
+    """p (T, T): a pattern, positive, not all weights alike, each row sums to 1 -> the smallest d_k that can make it."""
     scores = p.log()
     return torch.linalg.matrix_rank(scores - scores.mean(-1, keepdim=True), atol=1e-9)
 

@@ -156,20 +156,29 @@ def leaf_difference(got: Tensor, want: Tensor, tolerance: float) -> tuple[str, s
         return None
     index = tuple(wrong.nonzero()[0].tolist())
     g, w = got[index].item(), want[index].item()
+    came, due = apart(g, w)
     if want.dim() == 0:
-        return f"{show(g)}{' is too small' * (g < w)}{' is too large' * (g > w)}", show(w)
-    some = f" ({wrong.sum()} of {wrong.numel()} differ)"
-    return f"{show(g)} at {list(index)}{some}", show(w)
+        return f"{came}{' is too small' * (g < w)}{' is too large' * (g > w)}", due
+    return f"{came} at {list(index)} ({wrong.sum()} of {wrong.numel()} differ)", due
 
 
 def kind(x: Tensor) -> str:
     return "Booleans" if x.dtype == torch.bool else f"numbers ({x.dtype})"
 
 
-def show(number: bool | int | float) -> str:
+def apart(got: bool | int | float, want: bool | int | float) -> tuple[str, str]:
+    """Both numbers with four digits, or with as many as it takes to see that they differ."""
+    for digits in range(4, 18):
+        texts = show(got, digits), show(want, digits)
+        if texts[0] != texts[1]:
+            break
+    return texts
+
+
+def show(number: bool | int | float, digits: int) -> str:
     if isinstance(number, bool):
         return str(number)
-    return f"{number:.4g}" if isinstance(number, float) and not number.is_integer() else f"{number:,.0f}"
+    return f"{number:.{digits}g}" if isinstance(number, float) and not number.is_integer() else f"{number:,.0f}"
 
 
 def describe(inputs: Sequence, names: Sequence[str]) -> str:

@@ -24,8 +24,8 @@ QUESTIONS = (
         Option("Queries times keys", "Eight products, each an eighth as deep: the sum stays, section 5."),
         Option("Everything", "Then the time of the fused pass would grow eightfold too. Look at section 5."),
     )),
-    Number("A decoder has 24 layers, 32 query heads and 4 key-value heads of width 64, numbers of 2 bytes. How many MB "
-           "(10⁶ bytes) does the cache of one text of 10,000 tokens take?", 245.76,
+    Number("A decoder has 24 layers, 32 query heads and 4 heads of keys and values, each 64 wide, numbers of 2 bytes. "
+           "How many MB (10⁶ bytes) does the cache of one text of 10,000 tokens take?", 245.76,
            "Keys and values, 24 layers, 4 heads of 64, 2 bytes: 24,576 bytes a token. Section 9.",
            {1966.08: "You count the query heads. A cache keeps the heads of keys and values: section 9.",
             122.88: "That is half. Keys and values are kept, and a number has 2 bytes: section 8.",

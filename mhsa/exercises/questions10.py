@@ -56,13 +56,15 @@ QUESTIONS = (
         Option("That this explains what the model answers",
                "A weight says where a head reads, not what is made of it: row H10 in section 5."),
     )),
-    Choice("Which of these verdicts change when h · d_k is not d_model?", (
-        Option("Twelve heads of a fixed d_k are not twelve times as large", "They are: rows P1 and P6.", True),
-        Option("h must divide d_model", "That falls at once: row S1.", True),
+    Choice("By convention d_k = d_model / h. Which of these sentences are true then, but not if every head has 64 "
+           "columns, whatever h is?", (
+        Option("Twelve heads are no larger than one", "With 64 columns each they are twelve times as large: rows P1 "
+                                                      "and P6.", True),
+        Option("h must divide d_model", "With 64 columns each, any h will do: row S1.", True),
         Option("The softmax runs over the keys", "It does so for each width. Row S9 in section 4 needs no d_model."),
         Option("A causal mask keeps the future out", "A mask closes pairs of tokens, not columns: row S10, section 4."),
-        Option("The products cost the same for 1 and for 8 heads of a fixed d_k",
-               "Each head then adds its own: row P5.", True),
+        Option("The products cost the same for 1 and for 8 heads",
+               "With 64 columns each, every head adds its own: row P5.", True),
     ), several=True),
     Choice("From T to 2 · T, kernel a goes from 2 MB to 4 MB of extra memory, kernel b from 8 MB to 32 MB. What do you "
            "report?", (
