@@ -4,16 +4,25 @@ from base64 import b64encode
 from html import unescape
 from mimetypes import guess_type
 from pathlib import Path
+from xml.etree.ElementTree import tostring
 
-from latex2mathml.converter import convert
+from latex2mathml.converter import convert_to_element
 
 HERE = Path(__file__).parent
-FORMULA = r"(<(code|pre)\b.*?</\2>)|\$\$(.+?)\$\$|\$(.+?)\$"        # code is left alone
+FORMULA = r"(<(code|pre)\b.*?</\2>|<[^>]*>)|\$\$([^<]+?)\$\$|\$([^<]+?)\$"   # code and tags are left alone
 
 
 def formula(found):
     code, _, block, inline = found.groups()
-    return code or convert(unescape(block or inline), display="block" if block else "inline")
+    return code or mathml(unescape(block or inline), "block" if block else "inline")
+
+
+def mathml(latex, display):
+    """As latex2mathml's convert(), which lets an element in \\text{…} through as one."""
+    math = convert_to_element(latex, display=display)
+    for part in math.iter():
+        part.text = unescape(part.text or "")                       # it holds symbols as entities
+    return tostring(math, encoding="unicode")
 
 
 def picture(found):

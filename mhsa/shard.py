@@ -105,11 +105,14 @@ def run_in_group(layer: MultiHeadAttention, query: Tensor) -> ShardReport:
         (out.square().sum() / 2).backward()
     parameters: dict[str, Any] = dict(layer.named_parameters())     # DTensors now
     held = sum(p.to_local().untyped_storage().nbytes() for p in parameters.values())
-    shares: list[Any] = [None] * num_processes
-    dist.all_gather_object(shares, Share(layer.num_heads, held, forward.total, backward.total))
+    figures = torch.tensor([layer.num_heads, held, forward.total, backward.total], device=device)
+    gathered = [torch.empty_like(figures) for _ in range(num_processes)]
+    dist.all_gather(gathered, figures)                              # numbers; all_gather_object() would send pickles
+    shares = [Share(*figures.tolist()) for figures in gathered]
     gradients = {name: p.grad.full_tensor() for name, p in parameters.items() if p.grad is not None}
-    gradients = {name: gradient.cpu() for name, gradient in {"query": query.grad, **gradients}.items()}
-    return ShardReport(out.detach().cpu(), gradients, shares)
+    results = {"out": out.detach(), "query": query.grad, **gradients}
+    results = {name: result.cpu().clone() for name, result in results.items()}      # clone() waits for what still comes
+    return ShardReport(results.pop("out"), results, shares)
 
 
 def run_sharded(layer: MultiHeadAttention, query: Tensor, num_processes: int = 2, *, timeout: int = 60) -> ShardReport:
@@ -128,10 +131,12 @@ def run_sharded(layer: MultiHeadAttention, query: Tensor, num_processes: int = 2
     with TemporaryDirectory() as folder:
         try:
             torch.save((layer, query), Path(folder, "job"))
+            _load(Path(folder, "job"), type(layer), torch.nn.Linear)                # as each process will
         except Exception as error:                                                  # pickle raises several kinds
             raise ValueError(f"layer cannot be sent to other processes: {error}; without its hooks it can") from error
-        processes = [spawn.Process(target=_work, args=(rank, num_processes, folder, timeout), daemon=True,
-                                   name=f"process {rank} of {num_processes}") for rank in range(num_processes)]
+        processes = [spawn.Process(target=_work, args=(rank, num_processes, folder, timeout, type(layer)),
+                                   daemon=True, name=f"process {rank} of {num_processes}")
+                     for rank in range(num_processes)]
         try:
             for rank, process in enumerate(processes):
                 Path(folder, f"log{rank}").touch()                                  # also if it fails before it writes
@@ -141,7 +146,7 @@ def run_sharded(layer: MultiHeadAttention, query: Tensor, num_processes: int = 2
             for process in [p for p in processes if p.pid is not None]:             # those that were started
                 process.kill()
                 process.join()
-        return torch.load(Path(folder, "report"), weights_only=False)
+        return _load(Path(folder, "report"), ShardReport, Share)
 
 
 def _wait(processes: Sequence[BaseProcess], folder: str, timeout: int) -> None:
@@ -162,12 +167,21 @@ def _failures(processes: Sequence[BaseProcess], codes: list[int | None], folder:
     """Those that were killed; if none was, those that failed, with what they printed."""
     killed = [f"{process.name} was ended by signal {-code} ({strsignal(-code)})"
               for process, code in zip(processes, codes) if code and code < 0]
-    unsaid = 'It printed nothing. Does the script call run_sharded() under `if __name__ == "__main__":`?'
+    unsaid = ('It printed nothing. Does the script call run_sharded() under `if __name__ == "__main__":`? '
+              "Is the layer's class in a file?")                     # not in a notebook: a new process cannot find it
     return killed or [f"{process.name} failed:\n{Path(folder, f'log{rank}').read_text() or unsaid}"
                       for rank, (process, code) in enumerate(zip(processes, codes)) if code]
 
 
-def _work(rank: int, num_processes: int, folder: str, timeout: int) -> None:
+def _load(file: Path, *kinds: type) -> Any:
+    """What torch.save() wrote: tensors, plain values and these classes. Anything else could run code: refused."""
+    with torch.serialization.safe_globals(list(kinds)):
+        if others := torch.serialization.get_unsafe_globals_in_checkpoint(file):
+            raise ValueError(f"it holds {', '.join(others)}")
+        return torch.load(file, weights_only=True)
+
+
+def _work(rank: int, num_processes: int, folder: str, timeout: int, kind: type[MultiHeadAttention]) -> None:
     """What a started process does. What it prints goes to a file, which the starting process reads if it fails."""
     with open(Path(folder, f"log{rank}"), "w") as log:
         os.dup2(log.fileno(), 1)
@@ -176,7 +190,7 @@ def _work(rank: int, num_processes: int, folder: str, timeout: int) -> None:
     loopback = next(name for _, name in socket.if_nameindex() if name.startswith("lo"))
     os.environ["GLOO_SOCKET_IFNAME"] = loopback                                     # no look-up of the host's name
     try:
-        layer, query = torch.load(Path(folder, "job"), weights_only=False)
+        layer, query = _load(Path(folder, "job"), kind, torch.nn.Linear)
         dist.init_process_group(init_method=Path(folder, "store").as_uri(), rank=rank, world_size=num_processes,
                                 timeout=timedelta(seconds=timeout))                 # a file needs no free port
         report = run_in_group(layer, query)

@@ -15,7 +15,7 @@ from helpers import by_hand, rand, randomised, same
 from torch import distributed as dist
 
 from mhsa import MultiHeadAttention
-from mhsa.shard import ShardReport, Share, run_sharded
+from mhsa.shard import ShardReport, Share, _load, run_sharded
 
 ROOT = Path(__file__).parents[1]
 GROUPED = dict(d_model=7, num_heads=6, num_kv_heads=2, d_k=5, d_v=3, bias=True)
@@ -64,6 +64,7 @@ def test_output_and_gradients_equal_one_process(num_processes, sizes, shares):
     assert report.gradients.keys() == expected.keys()
     for name, gradient in expected.items():
         same(report.gradients[name], gradient)
+    assert {type(result) for result in (report.out, *report.gradients.values())} == {torch.Tensor}
     assert report.shares == shares
 
 
@@ -93,11 +94,33 @@ def test_refused_before_a_process_starts(arguments, message, monkeypatch):
         run_sharded(**{"layer": MultiHeadAttention(8, 4), "query": torch.zeros(1, 5, 8)} | arguments)
 
 
-def test_a_layer_with_a_hook_is_refused():
+@pytest.mark.parametrize("hook, words", [(lambda *args: None, ".*"), (print, "it holds builtins.print"),
+                                         (rand, "it holds helpers.rand")], ids=["lambda", "built in", "function"])
+def test_a_layer_with_a_hook_is_refused(hook, words, monkeypatch):
+    monkeypatch.setattr("mhsa.shard._wait", None)
     layer = MultiHeadAttention(8, 4)
-    layer.register_forward_hook(lambda *args: None)
-    with pytest.raises(ValueError, match="layer cannot be sent to other processes: .*; without its hooks it can"):
+    layer.register_forward_hook(hook)
+    with pytest.raises(ValueError, match=f"layer cannot be sent to other processes: {words}; without its hooks it can"):
         run_sharded(layer, torch.zeros(1, 5, 8))
+
+
+class RunsCode:
+    """A pickle of it makes a file when it is read."""
+    def __init__(self, file):
+        self.file = file
+
+    def __reduce__(self):
+        return Path.touch, (self.file,)
+
+
+def test_code_that_hides_in_what_is_handed_over_does_not_run(tmp_path):
+    seen, job = tmp_path / "seen", tmp_path / "job"
+    torch.save((RunsCode(seen), torch.zeros(1)), job)
+    with pytest.raises(ValueError, match="it holds pathlib"):
+        _load(job, MultiHeadAttention, torch.nn.Linear)
+    assert not seen.exists()
+    torch.load(job, weights_only=False)                             # what an open door would do
+    assert seen.exists()
 
 
 def test_a_script_without_the_main_guard_is_told_of_it(tmp_path):

@@ -7,6 +7,7 @@ from ipywidgets import HBox
 from torch import Tensor
 from traitlets import HasTraits, Int, Unicode
 
+from mhsa.checks import short
 from mhsa.draw.one_vs_many import Side, draw_one_vs_many
 from mhsa.explore.base import Choices, Explorer, tie
 from mhsa.heads import split_heads
@@ -74,7 +75,7 @@ def draw(state: OneVsManyState) -> str:
     for name, value, choices in (("num_heads", state.num_heads, layers), ("query", state.query, STORY),
                                  ("relation", state.relation, RELATIONS)):
         if value not in choices:
-            raise ValueError(f"{name}={value!r} is not there; these are: {', '.join(map(str, choices))}")
+            raise ValueError(f"{name}={short(value)} is not there; these are: {', '.join(map(str, choices))}")
     query = STORY.index(state.query)
     right = {name: table[query] for name, table in RELATIONS.items()}
     return draw_one_vs_many(STORY, state.query, right, state.relation, side(layers[1], query, state.relation),
