@@ -30,6 +30,8 @@ REASONS = [                                                         # in pip's w
     ("No space left|not enough space", "The disk is full. Free 3 GB (pip's cache counts too) and start again."),
     ("Permission denied|Access is denied|Read-only file system",
      "A file could not be written. Close what uses .venv (a JupyterLab?), check who owns this folder, start again."),
+    ("certificate (is not yet valid|has expired)",
+     "By this computer's clock the package index has no valid certificate. Set date and time and start again."),
     ("connection broken|connection reset|timed out|proxy|ssl",
      "The network or the package index cannot be reached. The first start needs it: connect and start again."),
     ("No matching distribution", "The package named above does not exist for this Python ({}.{} on {}). "
@@ -80,10 +82,19 @@ def set_up():
     STAMP.write_text(fingerprint())
 
 
+def check_home():
+    """Jupyter keeps its files there, and without it would stop with a page of Python."""
+    home = os.path.expanduser("~")
+    if not os.access(home, os.W_OK):
+        stop("Jupyter keeps files in your home folder, and {} does not exist or cannot be written to. Set {} to a "
+             "folder of your own and start again.".format(home, "HOME" if os.name == "posix" else "USERPROFILE"))
+
+
 def become(*command):
     """Hand over to a program of .venv; its exit code is ours, and Ctrl-C reaches it alone."""
     os.chdir(str(ROOT))
-    os.environ.setdefault("MPLCONFIGDIR", str(VENV / "matplotlib"))  # else it writes to the home folder
+    if os.access(str(VENV), os.W_OK):
+        os.environ.setdefault("MPLCONFIGDIR", str(VENV / "matplotlib"))              # else it writes to the home folder
     others = os.environ.get("JUPYTER_CONFIG_PATH")
     os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join([str(JUPYTER), *filter(None, [others])])
     command = [str(PYTHON), *command]
@@ -101,6 +112,9 @@ def main(args):
              "jupyter lab such as --port 9000, it opens the first lesson.".format(args[0]))
     if sys.version_info < (3, 11):
         stop("Python 3.11 or newer is needed; this is {}.{}. Newer ones: python.org.".format(*sys.version_info))
+    check_home()
+    if args[:1] in (["refresh"], ["slides"], ["handout"]) and not os.access(str(ROOT), os.W_OK):
+        stop("{} cannot be written to. Copy the course to a folder of your own and start there.".format(ROOT))
     try:
         set_up()
     except KeyboardInterrupt:

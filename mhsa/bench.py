@@ -14,7 +14,8 @@ import torch
 from tqdm import tqdm
 
 from mhsa import sweeps
-from mhsa.measure import KERNELS, SPEED_NAMES, about, cells_of, in_fresh_process, measure_memory, measure_speed
+from mhsa.measure import (KERNELS, SPEED_NAMES, about, cells_of, check_writable, in_fresh_process, measure_memory,
+                          measure_speed)
 
 GRID = dict(B=(1, 8, 32), T=(16, 128, 512, 1024, 4096), d_model=(64, 256, 512, 768), num_heads=(1, 8, 12))
 RATIOS = {"ours / torch": ("ours", "torch"), "ours / floor": ("ours", "floor"),
@@ -30,6 +31,8 @@ def main(arguments: list[str] | None = None) -> None:
         why = "this torch is built without CUDA" if torch.version.cuda is None else "torch finds no CUDA device"
         sys.exit(f"--device cuda: there is no GPU to measure ({why}; torch {torch.__version__}). Nothing was run; "
                  "without --device the CPU is measured.")
+    if args.json:
+        check_writable(args.json)
     if args.lesson:
         result = sweeps.run(args.device)
         print(sweeps.report(result))

@@ -9,6 +9,7 @@ import os
 import platform
 import random
 import statistics
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable
@@ -17,6 +18,7 @@ from datetime import datetime, timezone
 from itertools import accumulate, product
 from multiprocessing import get_context
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 
 import torch
@@ -71,6 +73,17 @@ def about(device: str) -> dict[str, str]:
     return {"date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
             "device": torch.cuda.get_device_name() if device == "cuda" else cpu,
             "python": platform.python_version(), "torch": torch.__version__}
+
+
+def check_writable(file: Path) -> None:
+    """Ends the program with a sentence if the file could not be written: before work that would be lost."""
+    try:
+        TemporaryFile(dir=file.parent).close()
+        if file.exists():
+            open(file, "r+b").close()
+    except OSError as error:
+        sys.exit(f"{file} cannot be written ({error.strerror}), so nothing was run. Copy the course, or name another "
+                 "place.")
 
 
 # What runs

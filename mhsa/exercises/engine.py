@@ -73,7 +73,7 @@ class Exercise:
     def check(self, answer, seconds: int | float = 5) -> None:
         """Say whether the answer is right, and if not, what to look at."""
         right, text = verdict(self, answer, seconds)
-        print(text)
+        print(text.encode(errors="replace").decode())              # half a character would not arrive
         if right:
             progress.record(self.lesson, self.name)
 

@@ -17,7 +17,8 @@ from mhsa.explore.view import SvgView
 
 LETTERS = "abcdefgh"
 WIDE = Layout(width="auto")
-THOUSANDS = re.compile(r"[-−]?[1-9]\d{0,2}([ ,_']\d{3})+")
+THOUSANDS = re.compile(r"-?(?![0٠])\d{1,3}([ ,_']\d{3})+")
+SIGNS = str.maketrans("−٫٬’\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}", "-.,'  ")
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class Number:
         for number, why in {self.answer: self.why, **self.wrong}.items():
             if abs(value - number) <= self.tolerance:
                 return number == self.answer, [verdict(number == self.answer, typed.strip(), why)]
-        return False, [verdict(False, typed.strip(), self.otherwise)]
+        return False, [verdict(False, typed.strip()[:40], self.otherwise)]
 
 
 Question = Choice | Number
@@ -84,11 +85,11 @@ def verdict(right: bool, answer: str, why: str) -> str:
 
 
 def to_number(typed: str) -> float | None:
-    """12, 1,048,576 or 1 048 576, 0.5 or 0,5; None for anything else."""
-    typed = typed.strip()
+    """12, 1,048,576 or 1 048 576, 0.5 or 0,5, in any script's digits; None for anything else."""
+    typed = typed.translate(SIGNS).strip()
     typed = re.sub(r"[ ,_']", "", typed) if THOUSANDS.fullmatch(typed) else typed.replace(",", ".")
     try:
-        number = float(typed.replace("−", "-"))
+        number = float(typed)
     except ValueError:
         return None
     return number if isfinite(number) else None
@@ -119,7 +120,8 @@ class Asked(VBox):
         if isinstance(question, Number):
             self.controls[0].observe(self._check, names="value")   # Enter, or leaving the field
         title = HTML(f"<b>{number}.</b> {to_html(question.text)} ({question.how})", layout=WIDE)
-        super().__init__([title, *self.controls, self.button, self.feedback], layout=Layout(margin="0 0 16px 0"))
+        super().__init__([title, *self.controls, self.button, self.feedback], layout=Layout(margin="0 0 16px 0"),
+                         _dom_classes=("mhsa-question",))
 
     def _judge(self) -> tuple[bool | None, list[str]]:
         first = self.controls[0]
@@ -139,7 +141,8 @@ class Asked(VBox):
 
 def make_controls(question: Question) -> list:
     if isinstance(question, Number):
-        return [Text(placeholder="a number", tooltip="your answer, a number", continuous_update=False)]
+        return [Text(description="answer", placeholder="a number", continuous_update=False,
+                     style={"description_width": "initial"})]
     if question.several:
         return [Checkbox(description=label, indent=False, layout=WIDE) for label in question.labels]
     return [RadioButtons(options=question.labels, index=None, layout=WIDE)]
