@@ -122,7 +122,7 @@ def main(args):
     except OSError as error:
         stop("The set-up failed: {}. Mend that and start again.".format(error))
     if args[:1] == ["test"]:
-        become("-m", "pytest", *args[1:])
+        become("-m", "pytest", "-n", "auto", "--dist", "loadfile", *args[1:])           # files side by side
     elif args[:1] in (["refresh"], ["handout"]):
         become("tests/notebooks/{}.py".format(args[0]), *args[1:])
     elif args[:1] == ["slides"]:

@@ -1,4 +1,4 @@
-"""From multi-head to grouped-query attention: fewer key-value heads, each the mean of those it replaces."""
+"""From multi-head to grouped-query attention: fewer heads of keys and values, each the mean of those it replaces."""
 from copy import deepcopy
 
 from mhsa.checks import check_divides, check_size, check_type

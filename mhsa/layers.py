@@ -124,7 +124,7 @@ class MultiHeadAttention(nn.Module):
     """All heads at once: project, split, attend, merge, project. Equal to the loop, and as fast as torch's kernels.
 
     w_q: d_model -> h·d_k, w_k: key_dim -> g·d_k, w_v: value_dim -> g·d_v, w_o: h·d_v -> d_model, each an nn.Linear;
-    g = num_kv_heads, and head i reads key-value head i // (h / g): g = 1 is multi-query attention (Shazeer 2019),
+    g = num_kv_heads, and head i reads keys and values i // (h / g): g = 1 is multi-query attention (Shazeer 2019),
     1 < g < h grouped-query attention (Ainslie et al. 2023).
 
     d_model:       width of query and output

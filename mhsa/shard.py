@@ -71,7 +71,7 @@ class SentBytes(TorchDispatchMode):
 def shard(layer: MultiHeadAttention, mesh: DeviceMesh) -> MultiHeadAttention:
     """Cut the layer in place: this process keeps its share of the heads. It is called as before, in all processes.
 
-    Raises ValueError where the heads, or the key-value heads, do not divide by the processes.
+    Raises ValueError where the heads, or the heads of keys and values, do not divide by the processes.
     """
     check_shares(layer, mesh.size())
     parallelize_module(layer, mesh, {"w_q": ColwiseParallel(), "w_k": ColwiseParallel(), "w_v": ColwiseParallel(),

@@ -51,7 +51,7 @@ def test_memory_is_what_the_tensors_take(dtype, size):
     ("Transformer base", 1_048_576), ("BERT-base", 2_362_368), ("BERT-large", 4_198_400), ("GPT-2 small", 2_362_368),
     ("GPT-2 XL", 10_246_400), ("GPT-3 175B", 604_028_928), ("T5-11B", 67_108_864), ("Llama-3-70B", 150_994_944)])
 def test_presets_give_the_published_sizes(name, total):
-    """4·d² (+ 4·d with biases), save T5-11B's 4·1024·16384 and Llama's 8 key-value heads for 64."""
+    """4·d² (+ 4·d with biases), save T5-11B's 4·1024·16384 and Llama's 8 heads of keys and values for 64."""
     assert count_parameters(**PRESETS[name]._asdict()).total == total
 
 

@@ -14,7 +14,7 @@ from mhsa.draw.svg import describe
 
 def slices(explorer):
     """{(matrix, heads): weights} as the labels of the picture say."""
-    labels = re.findall(r'aria-label="(W_\w), (?:key-value )?(heads? [^:]+): ([\d,]+) weights"', explorer.view.svg)
+    labels = re.findall(r'aria-label="(W_\w), (heads? [^:]+): ([\d,]+) weights"', explorer.view.svg)
     return {(matrix, who): int(count.replace(",", "")) for matrix, who, count in labels}
 
 
@@ -25,7 +25,7 @@ def test_the_slices_add_up_to_the_module():
         own = [count for (matrix, _), count in shown.items() if matrix.lower() == name]
         assert len(own) == (2 if name in ("w_k", "w_v") else 6)
         assert sum(own) == getattr(module, name).weight.numel()
-    assert shown["W_K", "head 1, read by heads 3 to 5"] == 24 * 5
+    assert shown["W_K", "head 1 of keys and values, read by heads 3 to 5"] == 24 * 5
 
 
 def total(explorer):

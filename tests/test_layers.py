@@ -176,7 +176,7 @@ def test_autocast_converts_and_a_plain_call_is_refused(need_weights, as_a_user):
 
 
 def test_without_weights_nothing_of_size_t_squared_is_kept_and_no_key_is_repeated():
-    """The explicit path stores B·h·T_q·T_k weights; expanding 1 key-value head to 6 stores 6 · T · d_k numbers."""
+    """The explicit path stores B·h·T_q·T_k weights; expanding 1 head of keys to 6 stores 6 · T · d_k numbers."""
     T, kept = 211, []
     m, x = MultiHeadAttention(D, H, num_kv_heads=1), torch.randn(1, T, D)
     for is_causal in (False, True):

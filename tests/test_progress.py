@@ -72,10 +72,12 @@ def test_reset_forgets_everything(file):
     assert progress.solved("lesson01") == ["WEIGHTS"]
 
 
-DAMAGED = [b'{"exercises": {}, "quizzes": {"lesson01": [9, 7]}}', b'{"exercises": {}, "quizzes": {"lesson01": [1%s, 1]}}' % (b'0' * 400),
-           b"", b"{", b"[]", b"null", b"\xff\xfe\x00", b'{"exercises": 5, "quizzes": {}}', b'{"exercises": {}}',
+DAMAGED = [b"", b"{", b"[]", b"null", b"\xff\xfe\x00", b'{"exercises": 5, "quizzes": {}}', b'{"exercises": {}}',
            b'{"exercises": {"lesson01": "SCORES"}, "quizzes": {}}', b'{"exercises": {"lesson01": [1]}, "quizzes": {}}',
            b'{"exercises": {}, "quizzes": {"lesson01": [1]}}', b'{"exercises": {}, "quizzes": {"lesson01": [1, 0]}}',
+           b'{"exercises": {}, "quizzes": {"lesson01": [9, 7]}}',
+           b'{"exercises": {}, "quizzes": {"lesson01": [-1, 7]}}',
+           b'{"exercises": {}, "quizzes": {"lesson01": [1%s, 7]}}' % (b"0" * 400),
            b"[" * 100_000]
 
 

@@ -68,7 +68,7 @@ def weight_cell(weight: float | None, x: float, y: float, side: int) -> Svg:
     """A weight as a coloured square with its number, if that fits; None, may not attend, is crossed out."""
     if weight is None:
         return Svg(el("rect", x=x, y=y, width=side, height=side, fill=PAPER, stroke=LINE)
-                   + el("line", x1=x, y1=y + side, x2=x + side, y2=y, stroke=LINE))
+                   + el("line", x1=x, y1=y + side, x2=x + side, y2=y, stroke=MUTED))
     weight = round(weight, 2)                                      # the same picture on every CPU
     color = weight_color(weight)
     square = el("rect", x=x, y=y, width=side, height=side, fill=color)

@@ -49,7 +49,7 @@ def _label(query: str, key: str, why: str, score: float, weight: float) -> str:
 
 
 def _notes(queries: Sequence[str], keys: Sequence[str], closed_by: Sequence[Sequence[str]]) -> list[str]:
-    notes = ["Press a cell, or Enter or space on it, to close or open it by hand."]
+    notes = ["Rows are queries, columns keys. Press a cell, or Enter or space on it, to close or open it by hand."]
     letters = [letter for letter in BY if any(letter in why for row in closed_by for why in row)]
     if letters:
         notes.append("Closed " + ", ".join(f"{letter}: {BY[letter]}" for letter in letters) + ".")
@@ -88,7 +88,7 @@ def _mask_cell(why: str, x: float, y: float, side: int) -> Svg:
 def _score_cell(score: float, is_closed: bool, x: float, y: float, side: int) -> Svg:
     parts = [el("rect", x=x, y=y, width=side, height=side, fill=PAPER, stroke=LINE)]
     if is_closed:
-        parts.append(el("line", x1=x, y1=y + side, x2=x + side, y2=y, stroke=LINE))
+        parts.append(el("line", x1=x, y1=y + side, x2=x + side, y2=y, stroke=MUTED))
     parts.append(text(f"{score:.2f}", x + side / 2, y + side / 2 + 4, size=12 if side >= 36 else 10, anchor="middle",
                       fill=MUTED if is_closed else INK))
     return Svg("".join(parts))

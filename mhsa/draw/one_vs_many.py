@@ -120,7 +120,7 @@ def _plane(words: Sequence[str], head: int, chosen: int, side: Side, top: float)
     parts = [text(f"z: what head {head} hands over, among its own values", 0, top + 26, size=12,
                   font_weight="600")]
     for (place, distance), (x, y) in zip(side.far.items(), points):
-        parts += [el("line", x1=z_x, y1=z_y, x2=x, y2=y, stroke=INK if place == chosen else LINE,
+        parts += [el("line", x1=z_x, y1=z_y, x2=x, y2=y, stroke=INK if place == chosen else MUTED,
                      stroke_width=2 if place == chosen else 1),
                   keyed(str(place), f"the value of {words[place]}; z lies {distance:.2f} from it, where 1 is the mean "
                         "distance of two words' values", el("circle", cx=x, cy=y, r=6, fill=VALUE)),

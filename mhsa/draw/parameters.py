@@ -32,8 +32,8 @@ def draw_parameters(d_model: int, num_heads: int, num_kv_heads: int, d_k: int, c
     y += 22 * len(rows) + 6
     title = f"Parameters of one layer: {total:,}"
     each = ", ".join(f"{name} {count:,}" for name, count in counts.items())
-    desc = (f"d_model {d_model:,}, {h} head{'s' * (h > 1)} of width {d_k}, {g} key-value head{'s' * (g > 1)}. {each}; "
-            f"one head uses {per_head:,}. {note}")
+    desc = (f"d_model {d_model:,}, {h} head{'s' * (h > 1)} of width {d_k}, {g} head{'s' * (g > 1)} of keys and values. "
+            f"{each}; one head uses {per_head:,}. {note}")
     lines = wrap(note, 130)
     heading = text(title, 16, 26, size=17, font_weight="600")
     return picture(872, y + 34 + 17 * len(lines), title, desc, heading, *parts, *table,
@@ -42,7 +42,7 @@ def draw_parameters(d_model: int, num_heads: int, num_kv_heads: int, d_k: int, c
 
 
 def _matrix(name: str, rows: int, columns: int, slices: int, h: int, g: int, scale: float) -> Svg:
-    """A rectangle cut into its heads: columns of W_Q, W_K and W_V, rows of W_O; one colour a key-value head."""
+    """A rectangle cut into its heads: columns of W_Q, W_K and W_V, rows of W_O; those that share keys in one colour."""
     width, height = max(columns * scale, 2.0), max(rows * scale, 2.0)
     across = name != "W_O"
     side = (width if across else height) / slices
@@ -54,7 +54,9 @@ def _matrix(name: str, rows: int, columns: int, slices: int, h: int, g: int, sca
         inside = [el("rect", x=x, y=y, width=wide, height=high, fill=color, stroke=LINE, stroke_width=0.5)]
         if min(wide, high) >= 14:
             inside.append(text(i, x + wide / 2, y + high / 2 + 4, size=11, anchor="middle", fill=text_on(color)))
-        who = f"head {heads[0]}" if len(heads) == 1 else f"key-value head {i}, read by heads {heads[0]} to {heads[-1]}"
+        who = f"head {heads[0]}"
+        if len(heads) > 1:
+            who = f"head {i} of keys and values, read by heads {heads[0]} to {heads[-1]}"
         label = f"{name}, {who}: {rows * columns // slices:,} weights"
         parts.append(keyed(" ".join(f"head{n}" for n in heads), label, *inside))
     return Svg("".join(parts) + el("rect", width=width, height=height, fill="none", stroke=INK))

@@ -4,10 +4,11 @@ from typing import Any
 
 from ipywidgets import HTML, Button, HBox, Layout, VBox
 
-from mhsa.draw.svg import Svg, el
+from mhsa.draw.svg import Svg, el, picture, text
 from mhsa.exercises import progress
 from mhsa.exercises.engine import exercises
 from mhsa.exercises.quiz import said
+from mhsa.explore.view import SvgView
 
 # Title and minutes to read, as each lesson's first cell says
 LESSONS = {
@@ -45,7 +46,8 @@ def rows(fresh: bool = False) -> list[list[str]]:
 def to_html(table: list[list[str]]) -> Svg:
     def line(tag: str, words: list[str]) -> Svg:
         return el("tr", *(el(tag, word, style="padding: 2px 24px 2px 0; text-align: left") for word in words))
-    return el("table", line("th", list(HEADER)), *(line("td", row) for row in table))
+    whole = el("table", line("th", list(HEADER)), *(line("td", row) for row in table))
+    return el("div", whole, role="region", aria_label="Progress", tabindex=0, style="overflow-x: auto")
 
 
 def to_markdown(table: list[list[str]]) -> str:
@@ -57,6 +59,7 @@ class Board(VBox):
 
     def __init__(self):
         self.table, self.trouble = HTML(), HTML()
+        self.view = SvgView()                                       # it also keeps keys from JupyterLab: x cuts a cell
         self.refresh = Button(description="Refresh")
         self.start_over = Button(description="Start over", tooltip="Forget all progress; asks first")
         self.really = Button(description="Really start over", button_style="danger")
@@ -67,12 +70,16 @@ class Board(VBox):
         self.start_over.on_click(lambda _: self._show(asking=True))
         self.really.on_click(lambda _: self._show(said(progress.reset)))
         self.keep.on_click(lambda _: self._show())
-        super().__init__([self.table, HBox([self.refresh, self.start_over]), self.ask, self.trouble])
+        super().__init__([self.table, self.view, HBox([self.refresh, self.start_over]), self.ask, self.trouble],
+                         _dom_classes=("mhsa-explorer",))
         self._show()
 
     def _show(self, trouble: str = "", asking: bool = False) -> None:
         def draw():
-            self.table.value = to_html(rows())
+            table = rows()
+            left = f"{table[-1][-1]} minutes are left in all."
+            self.table.value = to_html(table)
+            self.view.svg = picture(860, 34, "Progress", left, text(left, 2, 20, size=14))
         trouble = "\n".join(filter(None, [trouble, said(draw)]))
         self.trouble.value = el("div", trouble, role="alert") if trouble else ""
         self.ask.layout.display = None if asking else "none"

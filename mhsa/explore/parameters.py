@@ -64,8 +64,8 @@ def draw(state: ParametersState) -> str:
     note = ("Tied, h · d_k = d_model: the total is the same for every h." if d_k is None else
             "d_k is free: every head more adds its own weights, and h · d_k need not equal d_model.")
     if g < h:
-        comparison = f"With a key-value head for each of the {h} heads the total would be {full(h)}."
-        note = f"{h // g} query heads share each key-value head: only W_K and W_V shrink."
+        comparison = f"With keys and values of its own for each of the {h} heads the total would be {full(h)}."
+        note = f"{h // g} query heads share each head of keys and values: only W_K and W_V shrink."
     return draw_parameters(state.d_model, h, g, d_k or state.d_model // h, counts, n.per_head, comparison, note)
 
 

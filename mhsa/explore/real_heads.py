@@ -101,7 +101,7 @@ def real_heads(text: str = SENTENCE, layer: int = 1, head: int = 2, *, pattern: 
     state = RealHeadsState(text=text, layer=layer, head=head, pattern=pattern, least=least)
     num_layers, num_heads = (model.num_layers, model.num_heads) if model else (6, 12)
     sentence = Text(description="sentence", placeholder="type a sentence, then press Enter", continuous_update=False,
-                    layout=Layout(width="100%", max_width="856px"))
+                    layout=Layout(width="calc(100% - 4px)", max_width="856px"))
     layers = IntSlider(min=1, max=num_layers, description="layer")
     heads = IntSlider(max=num_heads - 1, description="head")
     patterns = SelectionSlider(options=("any", *PATTERNS), description="pattern")

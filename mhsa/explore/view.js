@@ -1,7 +1,7 @@
 const HINT = "Point at a part of the picture, or press Tab to reach it and move with the arrow keys.";
 const MOVES = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 const SVG = "http://www.w3.org/2000/svg";
-const LEAST_SCALE = 0.85; // text of size 12 stays above 10 pixels
+const LEAST_SCALE = 0.95; // text of size 9.5 stays above 9 pixels
 
 // Keys with Ctrl, Meta or Alt, Shift+Enter and Escape are JupyterLab's.
 const isForLab = ({ ctrlKey, metaKey, altKey, shiftKey, key }) =>
@@ -19,6 +19,31 @@ function goToEnd(event) {
   slider.set(slider.options.range.max);
   event.preventDefault();
   event.stopPropagation();
+}
+
+// ipywidgets gives a slider's handle no name and of a choice tells its number in the list, gives Play's buttons no names,
+// and the radio buttons of a question are no group: an arrow key would leave it.
+function nameControls(explorer) {
+  for (const slider of explorer.querySelectorAll(".widget-slider")) {
+    const [target, handle, label, readout] = [".noUi-target", ".noUi-handle", ".widget-label", ".widget-readout"].map(
+      (part) => slider.querySelector(part));
+    if (!handle) continue;
+    handle.setAttribute("aria-label", label.textContent);
+    readout.setAttribute("role", "textbox");
+    readout.setAttribute("aria-label", label.textContent);
+    target.noUiSlider.off("update.mhsa");
+    target.noUiSlider.on("update.mhsa", () => handle.setAttribute("aria-valuetext", readout.textContent));
+  }
+  explorer.querySelectorAll(".widget-play").forEach((play) => ["play or pause", "stop"].forEach(
+    (name, i) => play.children[i].setAttribute("aria-label", name)));
+  for (const box of explorer.querySelectorAll(".widget-radio-box")) {
+    const name = box.querySelector("input")?.name || `mhsa-${Math.random()}`;
+    box.querySelectorAll("input").forEach((radio) => { radio.name = name; });
+  }
+  for (const question of explorer.querySelectorAll(".mhsa-question")) {
+    question.setAttribute("role", "group");
+    question.setAttribute("aria-label", question.querySelector(".widget-html-content").textContent);
+  }
 }
 
 // An image of the picture, twice as fine as on the screen.
@@ -44,22 +69,26 @@ async function download(name, svg) {
 
 function render({ model, el }) {
   el.classList.add("mhsa-view");
-  const picture = el.appendChild(document.createElement("div"));
-  const line = el.appendChild(document.createElement("div"));
-  picture.className = "mhsa-picture";
-  line.className = "mhsa-line";
-  line.setAttribute("role", "status");
+  const [name, words, picture, line, said] = ["name", "words", "picture", "line", "said"].map((name) => {
+    const part = el.appendChild(document.createElement("div"));
+    part.className = `mhsa-${name}`;
+    return part;
+  });
+  said.setAttribute("role", "status");
+  name.id = `mhsa-${Math.random()}`;
   let current = null; // the part that Tab reaches
   let lit = null; // the part whose label is shown
+  let told = null; // the sentences of the picture before
 
   const all = () => [...picture.querySelectorAll("[data-key]")];
+  const describe = () => picture.querySelector("desc").textContent;
   const keysOf = (part) => part.dataset.key.split(" ");
   const sharing = (part) => all().filter((other) => keysOf(other).some((key) => keysOf(part).includes(key)));
 
   function light(part) {
     lit = part;
     picture.querySelector(".mhsa-rings")?.remove();
-    line.textContent = part ? part.getAttribute("aria-label") : all().length ? HINT : "";
+    line.textContent = part ? part.getAttribute("aria-label") : all().length ? HINT : describe();
     if (!part) return;
     const svg = picture.querySelector("svg");
     const rings = document.createElementNS(SVG, "g");
@@ -102,23 +131,27 @@ function render({ model, el }) {
     const [findCurrent, findLit] = [finder(current), finder(lit)];
     picture.innerHTML = model.get("svg");
     const svg = picture.querySelector("svg");
-    svg.querySelector("title")?.remove(); // the browser would show it as a tooltip; aria-label says the same
+    tell(svg);
     svg.setAttribute("role", "group");
     svg.style.minWidth = `${LEAST_SCALE * svg.width.baseVal.value}px`; // narrower: scroll, do not shrink on
     for (const part of all()) part.setAttribute("tabindex", "-1");
     makeCurrent(findCurrent() ?? all()[0] ?? null);
     if (hadFocus) current?.focus({ preventScroll: true });
     light(findLit() ?? (hadFocus ? current : null));
-    nameSliders();
+    if (el.isConnected) nameControls(el.closest(".mhsa-explorer") ?? el);
   }
 
-  // ipywidgets gives a slider's handle no name, and for a choice reads out its number in the list.
-  function nameSliders() {
-    for (const slider of el.closest(".mhsa-explorer")?.querySelectorAll(".widget-slider") ?? []) {
-      const handle = slider.querySelector(".noUi-handle");
-      handle?.setAttribute("aria-label", slider.querySelector(".widget-label").textContent);
-      handle?.setAttribute("aria-valuetext", slider.querySelector(".widget-readout").textContent);
-    }
+  // The words of the picture stand before it, to be read; of mere words, the line shows them. Its name is the title
+  // alone, and of a new picture only the first two sentences that are new are spoken.
+  function tell(svg) {
+    const title = svg.querySelector("title");
+    const sentences = svg.getAttribute("aria-label").split(/(?<=[.?!]) /);
+    if (told) said.textContent = sentences.filter((sentence) => !told.includes(sentence)).slice(0, 2).join(" ");
+    told = sentences;
+    name.textContent = title.textContent;
+    words.textContent = all().length ? describe() : "";
+    svg.setAttribute("aria-labelledby", name.id);
+    title.remove(); // the browser would show it as a tooltip
   }
 
   function neighbour(part, [dx, dy]) {
@@ -138,9 +171,9 @@ function render({ model, el }) {
     return best;
   }
 
-  async function save({ save: name, svg }) {
-    await download(name, svg);
-    line.textContent = `${name} is among the browser's downloads.`;
+  async function save({ save: file, svg }) {
+    await download(file, svg);
+    said.textContent = line.textContent = `${file} is among the browser's downloads.`;
   }
 
   const keyedOf = (event) => event.target.closest?.("[data-key]");
@@ -190,7 +223,7 @@ function render({ model, el }) {
     const explorer = el.closest(".mhsa-explorer") ?? el;
     explorer.addEventListener("keydown", goToEnd, { capture: true });
     explorer.addEventListener("keydown", keepFromLab);
-    nameSliders();
+    nameControls(explorer);
   });
   return () => {
     cancelAnimationFrame(waiting);

@@ -1,0 +1,226 @@
+"""Eyes and hands unlike ours: every explorer, quiz and form by axe and by keyboard alone, in both themes, at 400 %."""
+import re
+
+import nbformat
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from nbformat.v4 import new_code_cell, new_notebook
+from test_explorers import EXPLORERS, KERNEL
+
+SOURCES = {
+    **{name.split("(")[0]: f"from mhsa import explore\nexplore.{name}" for name in EXPLORERS},
+    **{f"quiz {i}": f"from mhsa.exercises import questions{i:02}\nquestions{i:02}.quiz()" for i in range(1, 11)},
+    "predict": "from mhsa.exercises import lesson10\nlesson10.predict('P')",
+    "points": "from mhsa.exercises.form import points\npoints(['What is a head?', 'Why √d_k?'])",
+    "board": "from mhsa.exercises import board\nboard()",
+    "error": "explore.heads(d_model=8, num_heads=7)"}
+NAMES = [*SOURCES]
+# Contrast as WCAG 2.2 defines it. axe measures it for HTML alone: here each text of a picture, at three places of its
+# middle line, against what is painted below.
+TOOLS = """() => {
+  const rgba = (css) => { const [r, g, b, a = 1] = css.match(/[\\d.]+/g).map(Number); return [r, g, b, a]; };
+  const over = (top, ground) => top.slice(0, 3).map((c, i) => c * top[3] + ground[i] * (1 - top[3]));
+  const light = (color) => color.map((c) => c / 255).map((c) => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+  const ratio = (a, b) => { const [low, high] = [light(a), light(b)].sort((x, y) => x - y);
+                            return (high + 0.05) / (low + 0.05); };
+  const ground = () => rgba(getComputedStyle(document.querySelector('.mhsa-view')).backgroundColor).slice(0, 3);
+  window.texts = (svg) => {
+    const all = [...svg.querySelectorAll('rect, circle, path, text')].map((e) => [e, e.getBoundingClientRect()]);
+    return all.flatMap(([text, box], i) => text.tagName !== 'text' || !text.textContent.trim() ? [] : [0.1, 0.5, 0.9]
+      .map((part) => {
+        const along = box.width >= box.height;
+        const [x, y] = [box.x + box.width * (along ? part : 0.5), box.y + box.height * (along ? 0.5 : part)];
+        let color = ground();
+        for (const [e, b] of all.slice(0, i)) {
+          if (e.tagName === 'text' || x < b.x || x > b.right || y < b.y || y > b.bottom) continue;
+          const { fill, fillOpacity } = getComputedStyle(e);
+          if (fill === 'none') continue;
+          const [r, g, blue, alpha] = rgba(fill);
+          color = over([r, g, blue, alpha * fillOpacity], color);
+        }
+        return [ratio(over(rgba(getComputedStyle(text).fill), color), color), text.textContent];
+      }));
+  };
+  window.focusSeen = () => {
+    const here = document.activeElement;
+    if (here.closest('svg')) return !!here.closest('svg').querySelector('.mhsa-ring-inner.mhsa-here');
+    const { outlineStyle, outlineWidth, outlineColor } = getComputedStyle(here);
+    const stands = ratio(over(rgba(outlineColor), ground()), ground()) >= 3;
+    return outlineStyle !== 'none' && parseFloat(outlineWidth) >= 2 && stands;
+  };
+}"""
+KIND = """() => { const e = document.activeElement;
+  return e.role !== 'slider' ? e.type : e.ariaValueMin === e.ariaValueMax ? 'a slider of one choice' : 'slider'; }"""
+KEYS = {"checkbox": ["Space"], "slider": ["ArrowRight", "ArrowLeft"], "select-one": ["ArrowDown"]}
+HEARD = "document.activeElement.ariaValueText"
+SEEN = "document.activeElement.closest('.widget-slider').querySelector('.widget-readout').textContent"
+VALUE = """() => { const e = document.activeElement;
+  return e.role === 'slider' ? e.ariaValueText : e.dataset.key ?? (e.type === 'checkbox' ? e.checked : e.value); }"""
+
+
+@pytest.fixture(scope="module")
+def page(lab):
+    cells = [new_code_cell(source) for source in SOURCES.values()]
+    nbformat.write(new_notebook(cells=cells, metadata={"kernelspec": KERNEL}), lab.notebooks / "access.ipynb")
+    page = lab.open("access.ipynb")
+    lab.run_all(page)
+    page.evaluate(TOOLS)
+    yield page
+    page.context.close()
+
+
+def output(page, name):
+    return page.locator(".jp-CodeCell").nth(NAMES.index(name)).locator(".jp-Cell-outputArea")
+
+
+def set_theme(page, theme):
+    page.get_by_role("menuitem", name="Settings", exact=True).click()
+    page.locator(".lm-Menu-item", has_text="Theme").first.click()
+    page.locator(".lm-Menu-item", has_text=re.compile(rf"JupyterLab {theme}\s*$")).click()
+    page.locator(f"body[data-jp-theme-name='JupyterLab {theme}']").wait_for(state="attached")
+
+
+def test_all_is_there_with_answers_choices_and_a_question_open(page):
+    quiz, form, board = (output(page, name) for name in ("quiz 1", "predict", "board"))
+    quiz.locator("input[type=radio]").nth(1).check()
+    quiz.get_by_role("button", name="Check").first.click()
+    quiz.locator("[role=alert]").wait_for()
+    form.get_by_role("button", name="holds", exact=True).first.click()
+    form.get_by_role("button", name="chosen: holds", exact=True).wait_for()       # told by more than a shade
+    board.get_by_role("button", name="Start over", exact=True).click()
+    board.get_by_role("button", name="Keep my progress").wait_for()
+    assert output(page, "error").locator(".mhsa-line").inner_text().startswith("num_heads=7 does not divide d_model=8")
+    assert page.locator("[data-mime-type='application/vnd.jupyter.stderr'], [data-mime-type*='error']").count() == 0
+    assert [output(page, name).locator(".mhsa-explorer").count() for name in NAMES] == [1] * len(NAMES)
+
+
+@pytest.mark.parametrize("theme", ["Light", "Dark"])
+def test_nothing_is_found_by_axe_and_every_text_of_a_picture_stands_out(page, theme):
+    set_theme(page, theme)
+    rules = {} if theme == "Light" else {"runOnly": ["color-contrast"]}
+    found = Axe().run(page, ".jp-Cell-outputArea", {"resultTypes": ["violations"], **rules})
+    assert found.response["violations"] == [], found.generate_report()
+    for name in EXPLORERS:
+        texts = output(page, name.split("(")[0]).locator(".mhsa-picture svg").evaluate("window.texts")
+        assert len(texts) > 50
+        assert min(texts)[0] >= 4.5, (name, sorted(texts)[:5])
+
+
+@pytest.mark.parametrize("name", [name.split("(")[0] for name in EXPLORERS])
+def test_an_explorer_is_reached_changed_and_left_by_keyboard(page, name):
+    area, cells = output(page, name), page.locator(".jp-Cell").count()
+    sources = page.locator(".jp-InputArea-editor").all_inner_texts()
+    area.locator("input, .noUi-handle").first.focus()
+    stops = 0
+    while area.evaluate("e => e.contains(document.activeElement)"):
+        stops += 1
+        page.keyboard.press("Shift")                               # by keyboard: a script's focus need not be shown
+        assert page.evaluate("window.focusSeen()"), page.evaluate("document.activeElement.outerHTML")
+        kind = page.evaluate(KIND)
+        before = page.evaluate(VALUE)
+        for key in KEYS.get(kind, []):                             # the second if the first leads out of the range
+            if page.evaluate(VALUE) == before:
+                page.keyboard.press(key)
+        assert kind != "slider" or page.evaluate(HEARD) == page.evaluate(SEEN)
+        assert kind not in KEYS or page.evaluate(VALUE) != before, page.evaluate("document.activeElement.outerHTML")
+        page.keyboard.press("Tab")
+    assert stops >= 4
+    for _ in range(12):                                            # over JupyterLab's own stops at the next cell
+        page.keyboard.press("Shift+Tab")
+        if area.evaluate("e => e.contains(document.activeElement)"):
+            break
+    part = area.locator("[data-key]:focus").get_attribute("aria-label")           # the picture, its last stop
+    page.keyboard.press("ArrowRight")
+    assert area.locator("[data-key]:focus").get_attribute("aria-label") != part
+    for key in "xda":
+        page.keyboard.press(key)
+    assert page.locator(".jp-Cell").count() == cells               # no key reached JupyterLab
+    assert page.locator(".jp-InputArea-editor").all_inner_texts() == sources
+
+
+def test_arrow_keys_stay_inside_a_question(page):
+    quiz = output(page, "quiz 1")
+    question = quiz.locator(".mhsa-question").nth(3)
+    radios = question.locator("input[type=radio]")
+    radios.first.focus()
+    page.keyboard.press("Space")
+    chosen = []
+    for _ in range(radios.count() + 1):
+        page.keyboard.press("ArrowDown")
+        chosen.append([radio.is_checked() for radio in radios.all()].index(True))
+    assert chosen == [1, 2, 3, 0, 1]
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.title") == "Check question 4"
+    page.wait_for_timeout(1000)                                    # a press of a button overtakes a choice on its way
+    page.keyboard.press("Enter")
+    question.locator("[role=alert]", has_text="b is").wait_for()                  # what the arrow chose was sent
+    names = {name: [box.locator("input").first.get_attribute("name") for box in output(page, name).locator(
+        ".widget-radio-box").all()] for name in NAMES if name.startswith("quiz")}
+    flat = sum(names.values(), [])
+    assert all(names.values()) and all(flat) and len({*flat}) == len(flat)
+    assert quiz.get_by_role("group", name=re.compile("^4[.] The values of a head")).count() == 1
+
+
+@pytest.mark.parametrize("name", ["quiz 1", "predict", "board"])
+def test_a_form_is_walked_by_keyboard_and_keeps_its_keys(page, name):
+    area, cells, stops = output(page, name), page.locator(".jp-Cell").count(), 0
+    area.locator("input, button").first.focus()
+    while area.evaluate("e => e.contains(document.activeElement)"):
+        stops += 1
+        page.keyboard.press("ArrowUp" if page.evaluate("document.activeElement.type") != "radio" else "Shift")
+        page.keyboard.press("x")                                   # JupyterLab would cut the cell
+        assert page.evaluate("window.focusSeen()"), page.evaluate("document.activeElement.outerHTML")
+        page.keyboard.press("Tab")
+    assert stops >= 4 and page.locator(".jp-Cell").count() == cells
+
+
+def test_one_line_is_spoken_after_a_change_and_the_name_of_the_picture_is_its_title(page):
+    area = output(page, "heads")
+    spoken, picture = area.locator("[role=status]"), area.locator(".mhsa-picture svg")
+    handle = area.locator(".widget-hslider", has_text="heads").locator(".noUi-handle")
+    handle.focus()
+    page.keyboard.press("Home")
+    picture.and_(page.locator("[aria-label^='Attention maps of 1 head.']")).wait_for()
+    assert spoken.count() == 1 and spoken.inner_text().startswith("Attention maps of 1 head.")
+    sentences = [len(words.split(". ")) for words in (spoken.inner_text(), picture.get_attribute("aria-label"))]
+    assert sentences[0] == 2 < sentences[1]
+    assert handle.get_attribute("aria-label") == "heads" and handle.get_attribute("aria-valuetext") == "1"
+    area.get_by_role("group", name="Attention maps of 1 head", exact=True).wait_for()
+    area.locator("[data-key]").nth(3).focus()
+    assert spoken.inner_text().startswith("Attention maps")        # the cell's own label is read: not twice
+
+
+def test_nothing_moves_by_itself_nor_slides_where_motion_is_reduced(page):
+    page.emulate_media(reduced_motion="reduce")
+    slid = page.locator(".mhsa-explorer .noUi-target").evaluate_all("""targets => targets.flatMap(target => {
+      target.classList.add('noUi-state-tap');
+      const parts = [...target.querySelectorAll('*')].map(e => getComputedStyle(e).transitionDuration);
+      target.classList.remove('noUi-state-tap');
+      return parts; })""")
+    assert len(slid) > 50 and {*slid} == {"0s"}
+    moving = "document.getAnimations().filter(a => a.effect.target.closest('.mhsa-explorer')).length"
+    assert page.evaluate(moving) == 0
+    assert output(page, "shapes").locator(".widget-play .fa-play").count() == 1
+    page.emulate_media(reduced_motion="no-preference")
+
+
+@pytest.mark.parametrize("width", [700, 350])
+def test_nothing_is_cut_off_at_200_and_400_per_cent(page, width):
+    if page.locator("#jp-left-stack").is_visible():
+        page.locator(".jp-SideBar.jp-mod-left .lm-mod-current").click()
+    page.set_viewport_size({"width": width, "height": 640})
+    for name in NAMES:
+        area = output(page, name)
+        cut = area.evaluate("""area => {
+          const right = (e) => e.getClientRects().length && e.getBoundingClientRect().right;
+          const parts = '.noUi-handle, .widget-readout, .mhsa-line, .widget-html-content > *';
+          return [...area.querySelectorAll(`input, select, button, label, ${parts}`)]
+            .filter(e => right(e) > right(area) + 1).map(e => e.outerHTML); }""")
+        assert cut == [], (name, cut[:3])
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert all(slider.bounding_box()["width"] >= 24 for slider in area.locator(".noUi-target").all()), name
+        sizes = area.locator(".mhsa-picture svg").evaluate_all("""pictures => pictures.flatMap(svg => {
+          const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+          return [...svg.querySelectorAll('text')].map(e => scale * parseFloat(getComputedStyle(e).fontSize)); })""")
+        assert name not in [key.split("(")[0] for key in EXPLORERS] or min(sizes) >= 9
