@@ -3,7 +3,9 @@
 Students sign in with accounts of this machine. MHSA_CLASS_PASSWORD="…" instead makes a session for an hour: any name,
 one password, no accounts; all work then runs as the user who started the hub.
 """
+import itertools
 import os
+import random
 import sys
 from pathlib import Path
 
@@ -55,7 +57,15 @@ c.Spawner.environment = {
 # Thirty start at once on few cores
 c.Spawner.start_timeout = 300
 c.Spawner.http_timeout = 300
-c.JupyterHub.concurrent_spawn_limit = 10
+c.Spawner.args += ["--MappingKernelManager.kernel_info_timeout=300"]
+ports = itertools.cycle(random.sample(range(20_000, 30_000), 10_000))  # none twice; higher ones the system gives away
+
+
+def own_port(spawner):
+    spawner.port = next(ports)
+
+
+c.Spawner.pre_spawn_hook = own_port
 
 # A server that nobody uses is stopped after an hour
 c.JupyterHub.services = [{"name": "idle-culler", "command": [sys.executable, "-m", "jupyterhub_idle_culler",
