@@ -13,5 +13,6 @@ from lab import CHROMIUM, chromium, jupyterlab  # noqa: E402
 def lab(tmp_path_factory):
     if CHROMIUM is None:
         (pytest.fail if os.environ.get("CI") else pytest.skip)("no Chromium found; on Debian: apt-get install chromium")
-    with chromium() as browser, jupyterlab(browser, tmp_path_factory.mktemp("lab")) as lab:
+    folder = tmp_path_factory.mktemp("lab")
+    with chromium() as browser, jupyterlab(browser, folder, OMP_NUM_THREADS="1") as lab:     # several kernels at once
         yield lab

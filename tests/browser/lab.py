@@ -1,6 +1,7 @@
 """A real JupyterLab in a real Chromium, on a copy of the lessons. Used by the tests, latency.py and picture.py."""
 import json
 import os
+import re
 import secrets
 import shutil
 import socket
@@ -12,6 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import nbformat
+from nbformat.sign import NotebookNotary
+
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 import course  # noqa: E402
@@ -22,35 +26,69 @@ SETTINGS = "JUPYTERLAB_SETTINGS_DIR"
 
 
 class Lab:
-    """A running JupyterLab: `open` gives a page with one notebook in it, `run_all` runs it from the menu."""
+    """A running JupyterLab: `open` gives a page with one notebook in it, `run_all` runs it from the menu.
+
+    `start` and `finish` are the halves of `run_all`: between them something else can be done. `close` ends the kernel
+    too, which JupyterLab would leave running.
+    """
 
     def __init__(self, url: str, token: str, settings: Path, notebooks: Path, browser):
         self.url, self.token, self.settings, self.notebooks, self.browser = url, token, settings, notebooks, browser
 
-    def open(self, notebook: str, theme: str = "Light", **context):
+    def new_context(self, **options):
+        return self.browser.new_context(**{"viewport": {"width": 1400, "height": 1000}} | options)
+
+    def open(self, notebook: str, theme: str = "Light", context=None, **options):
+        """In a context of its own, with these options, or in the given one, whose pages share a cache."""
         save(self.settings / "@jupyterlab/apputils-extension/themes.jupyterlab-settings", theme=f"JupyterLab {theme}")
-        page = self.browser.new_context(**{"viewport": {"width": 1400, "height": 1000}} | context).new_page()
+        page = (context or self.new_context(**options)).new_page()
         page.set_default_timeout(30_000)
         page.problems = []                                         # errors in the console, requests to the outside
         page.on("console", lambda message: message.type == "error" and page.problems.append(message.text))
+        page.on("pageerror", lambda error: page.problems.append(str(error)))
         ours = (self.url, "data:", "blob:")
         page.on("request", lambda request: request.url.startswith(ours) or page.problems.append(request.url))
-        page.goto(f"{self.url}/lab/tree/notebooks/{notebook}?token={self.token}&reset")
+        page.goto(f"{self.url}/lab/workspaces/{Path(notebook).stem}/tree/notebooks/{notebook}?token={self.token}&reset")
         page.locator(".jp-Notebook .jp-Cell").first.wait_for()
         self.wait_idle(page)
         return page
 
     def run_all(self, page) -> None:
         """Run > Run All Cells, as a reader does, and wait for the last cell."""
-        for menu, entry in (("Edit", "Clear Outputs of All Cells"), ("Run", "Run All Cells")):
-            page.get_by_role("menuitem", name=menu, exact=True).click()
-            page.get_by_role("menuitem", name=entry, exact=True).click()
+        self.start(page)
+        self.finish(page)
+
+    def start(self, page) -> None:
+        choose(page, "Edit", "Clear Outputs of All Cells")
+        choose(page, "Run", "Run All Cells")
+
+    def finish(self, page) -> None:
         prompts = "[...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')]"
-        page.wait_for_function(f"() => {prompts}.every(prompt => /\\d/.test(prompt.textContent))", timeout=120_000)
+        page.wait_for_function(f"() => {prompts}.every(prompt => /\\d/.test(prompt.textContent))", timeout=240_000)
         self.wait_idle(page)
 
     def wait_idle(self, page) -> None:
         page.locator("#jp-main-statusbar").get_by_text("| Idle").wait_for(timeout=60_000)
+
+    def change_theme(self, page, theme: str) -> None:
+        ground = "getComputedStyle(document.body).getPropertyValue('--jp-layout-color0')"
+        before = page.evaluate(ground)
+        choose(page, "Settings", "Theme", f"JupyterLab {theme}")
+        page.wait_for_function(f"before => !['', before].includes({ground})", arg=before)
+
+    def close(self, page) -> None:
+        headers = {"Authorization": f"token {self.token}"}
+        for session in page.request.get(f"{self.url}/api/sessions", headers=headers).json():
+            if page.url.endswith(session["path"]):
+                page.request.delete(f"{self.url}/api/sessions/{session['id']}", headers=headers)
+        page.close()
+
+
+def choose(page, menu: str, *entries: str) -> None:
+    """An entry of a menu, or of a menu in a menu."""
+    page.get_by_role("menuitem", name=menu, exact=True).click()
+    for entry in entries:
+        page.locator(".lm-Menu-itemLabel", has_text=re.compile(f"^{re.escape(entry)}$")).click()
 
 
 def save(path: Path, **settings) -> None:
@@ -68,14 +106,19 @@ def chromium() -> Iterator:
 
 
 @contextmanager
-def jupyterlab(browser, folder: Path, notebooks: Path = ROOT / "notebooks") -> Iterator[Lab]:
-    """Serve a copy of the notebooks from the folder, with settings of its own, until the block ends."""
+def jupyterlab(browser, folder: Path, notebooks: Path = ROOT / "notebooks", **variables: str) -> Iterator[Lab]:
+    """Serve a copy of the notebooks from the folder, with settings and environment variables of its own."""
     shutil.copytree(notebooks, folder / "root/notebooks")
     if (ROOT / "assets").exists():
         shutil.copytree(ROOT / "assets", folder / "root/assets")
     homes = {SETTINGS: "settings", "JUPYTERLAB_WORKSPACES_DIR": "workspaces", "JUPYTER_DATA_DIR": "data",
              "JUPYTER_RUNTIME_DIR": "runtime", "JUPYTER_CONFIG_DIR": "config"}
     homes = {name: str(folder / home) for name, home in homes.items()} | {"JUPYTER_CONFIG_PATH": str(course.JUPYTER)}
+    homes |= {"PYTHONPATH": str(ROOT), "MHSA_PROGRESS": str(folder / "progress.json")}     # not the user's own
+    (folder / "data").mkdir()
+    notary = NotebookNotary(data_dir=str(folder / "data"))
+    for path in (folder / "root/notebooks").glob("*.ipynb"):       # as course.py does: then the stored pictures show
+        notary.sign(nbformat.read(path, as_version=4))
     settings = Path(homes[SETTINGS])
     save(settings / "@jupyterlab/notebook-extension/tracker.jupyterlab-settings", windowingMode="none")
     with socket.socket() as free:
@@ -83,9 +126,10 @@ def jupyterlab(browser, folder: Path, notebooks: Path = ROOT / "notebooks") -> I
         port = free.getsockname()[1]
     url, token = f"http://127.0.0.1:{port}", secrets.token_hex(8)
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", f"--port={port}",
-               f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={folder / 'root'}"]
+               f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={folder / 'root'}",
+               "--KernelManager.shutdown_wait_time=0.2"]            # a kernel that does not go by itself is ended soon
     with open(folder / "log.txt", "w") as log:
-        server = subprocess.Popen(command, env=os.environ | homes | {"PYTHONPATH": str(ROOT)}, stdout=log, stderr=log)
+        server = subprocess.Popen(command, env=os.environ | homes | variables, stdout=log, stderr=log)
     try:
         for _ in range(120):
             try:

@@ -16,7 +16,8 @@ from nbformat.v4 import new_code_cell, new_notebook
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 SLIDERS = {"explore.heads(24, 4)": "heads", "explore.shapes()": "step", "explore.parameters(768, 12)": "heads",
            "explore.cost()": "tokens T", "explore.masks(length=3)": "padding",
-           "explore.real_heads()": "head", "explore.one_vs_many()": "heads"}  # explorer: slider
+           "explore.real_heads()": "head", "explore.real_heads('the dog ' * 63)": "head",  # 128 tokens, the most
+           "explore.one_vs_many()": "heads"}                       # explorer: slider
 INTERACT = """%matplotlib inline
 import matplotlib.pyplot as plt
 from ipywidgets import SelectionSlider, interact
@@ -80,13 +81,13 @@ def main(presses: int) -> None:
             for cell, (name, label) in enumerate({"interact + matplotlib": "heads", **SLIDERS}.items()):
                 results[name] = measure(page, cell, label, presses)
     slow = statistics.median(there for there, _ in results["interact + matplotlib"])
-    print(f"{presses} presses, milliseconds           there             painted")
-    print(f"{'':28}   median      p95   median      p95   interact / this one")
+    print(f"{presses} presses, milliseconds                  there             painted")
+    print(f"{'':35}   median      p95   median      p95   interact / this one")
     for name, samples in results.items():
         there, painted = zip(*samples)
         figures = [figure for times in (there, painted)
                    for figure in (statistics.median(times), statistics.quantiles(times, n=20)[-1])]
-        print(f"{name:28}" + "".join(f"{figure:9.1f}" for figure in figures) + f"{slow / figures[0]:12.1f}")
+        print(f"{name:35}" + "".join(f"{figure:9.1f}" for figure in figures) + f"{slow / figures[0]:12.1f}")
 
 
 if __name__ == "__main__":
