@@ -1,4 +1,6 @@
 """What several tests share: fixed random numbers, a comparison, attention worked out by hand, handles on explorers."""
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 
 import numpy as np
@@ -64,3 +66,9 @@ def drawings(explorer):
     drawn = []
     explorer.view.observe(lambda change: drawn.append(change["new"]), names="svg")
     return drawn
+
+
+def run_async(coroutine):
+    """In a thread of its own: in this one Playwright's loop may be running."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, coroutine).result()

@@ -10,6 +10,7 @@ from pathlib import Path
 import nbformat
 import pytest
 import yaml
+from helpers import run_async
 from nbformat.sign import NotebookNotary
 from traitlets.config import PyFileConfigLoader
 
@@ -166,11 +167,9 @@ def test_who_may_sign_in(configuration, tmp_path):
     ("eight or more", "ada", "eight or more", True), ("eight or more", "ada", "", False), ("", "ada", "", False),
     ("eight or more", "a/b", "eight or more", False), ("eight or more", "..", "eight or more", False)])
 def test_a_class_password_is_needed_and_a_name_is_no_path(configuration, told, name, password, may):
-    import asyncio
-
     from jupyterhub.authenticators.shared import SharedPasswordAuthenticator
     authenticator = SharedPasswordAuthenticator(config=configuration(told))
-    who = asyncio.run(authenticator.authenticate(None, {"username": name, "password": password}))
+    who = run_async(authenticator.authenticate(None, {"username": name, "password": password}))
     assert bool(who and authenticator.validate_username(who["name"])) == may
     assert "MHSA_CLASS_PASSWORD" not in os.environ
 

@@ -131,7 +131,7 @@ def test_a_moved_folder_is_set_up_again(course, monkeypatch):
 
 
 @pytest.mark.parametrize("args, command", [
-    (["test", "-k", "masks"], "-m pytest -n auto --dist loadfile -k masks"),
+    (["test", "-k", "masks"], "-m pytest -n auto --dist loadfile --no-loadscope-reorder -k masks"),
     (["refresh", "02_many_heads"], "tests/notebooks/refresh.py 02_many_heads"),
     (["handout", "--solutions"], "tests/notebooks/handout.py --solutions"),
     (["slides"], r"-m nbconvert --to slides --output-dir slides notebooks/\[0-9\]\*.ipynb"),

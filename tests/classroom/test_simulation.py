@@ -1,5 +1,4 @@
 """Three students at once in the classroom's hub. simulate.py beside this file holds larger classes."""
-import asyncio
 import importlib.util
 import json
 import os
@@ -8,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers import run_async
 from simulate import ROOT, hold_class
 
 LESSON = "00_start_here"
@@ -18,7 +18,7 @@ MISSING = [name for name, found in {"jupyterhub": importlib.util.find_spec("jupy
 
 @pytest.mark.skipif(bool(MISSING) and not os.environ.get("CI"), reason=f"not installed: {', '.join(MISSING)}")
 def test_three_students_run_a_lesson_restart_and_find_their_work_again():
-    report = asyncio.run(hold_class(3, LESSON))
+    report = run_async(hold_class(3, LESSON))
     assert report.failures == []
     cells = json.loads((ROOT / f"notebooks/{LESSON}.ipynb").read_text(encoding="utf-8"))["cells"]
     count = sum(cell["cell_type"] == "code" for cell in cells)
