@@ -191,7 +191,8 @@ def _work(rank: int, num_processes: int, folder: str, timeout: int, kind: type[M
     os.environ["GLOO_SOCKET_IFNAME"] = loopback                                     # no look-up of the host's name
     try:
         layer, query = _load(Path(folder, "job"), kind, torch.nn.Linear)
-        store = dist.FileStore(str(Path(folder, "store")), num_processes)           # a file needs no free port
+        # A file needs no free port, and FileStore, unlike its URL, takes any name
+        store = dist.FileStore(str(Path(folder, "store")), num_processes)           # pyright: ignore  (documented)
         dist.init_process_group(store=store, rank=rank, world_size=num_processes, timeout=timedelta(seconds=timeout))
         report = run_in_group(layer, query)
         if rank == 0:
