@@ -38,6 +38,7 @@ def page(lab, context, started, lesson):
             page = started[name] = lab.open(f"{name}.ipynb", context=context)
             page.before = page.locator(".jp-OutputArea img").evaluate_all(DECODED), bad(page)
             lab.start(page)
+    started[lesson].bring_to_front()                               # behind another page the browser slows it down
     lab.finish(started[lesson])
     yield started[lesson]
     lab.close(started[lesson])
