@@ -177,7 +177,7 @@ def _load(file: Path, *kinds: type) -> Any:
     """What torch.save() wrote: tensors, plain values and these classes. Anything else could run code: refused."""
     with torch.serialization.safe_globals(list(kinds)):
         if others := torch.serialization.get_unsafe_globals_in_checkpoint(file):
-            raise ValueError(f"it holds {', '.join(others)}")
+            raise ValueError(f"it holds {', '.join(sorted(others))}")
         return torch.load(file, weights_only=True)
 
 

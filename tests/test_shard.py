@@ -123,7 +123,7 @@ class RunsCode:
 def test_code_that_hides_in_what_is_handed_over_does_not_run(tmp_path):
     seen, job = tmp_path / "seen", tmp_path / "job"
     torch.save((RunsCode(seen), torch.zeros(1)), job)
-    with pytest.raises(ValueError, match="it holds pathlib"):
+    with pytest.raises(ValueError, match="it holds .*pathlib"):
         _load(job, MultiHeadAttention, torch.nn.Linear)
     assert not seen.exists()
     torch.load(job, weights_only=False)                             # what an open door would do
