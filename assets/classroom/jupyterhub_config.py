@@ -44,7 +44,10 @@ else:
 
 # What a student gets: the lessons' newest state in ~/course, JupyterLab with the course's settings
 c.Spawner.cmd = [str(COURSE / "assets/classroom/student.sh")]
-c.Spawner.args = ["--MappingKernelManager.cull_idle_timeout=1800"]  # seconds; the notebook itself is kept
+c.Spawner.args = [
+    "--MappingKernelManager.cull_idle_timeout=1800",                # seconds; the notebook itself is kept
+    "--MappingKernelManager.kernel_info_timeout=300",               # thirty kernels start at once
+]
 c.Spawner.mem_limit = "1500M"                                       # of each process: student.sh
 c.Spawner.notebook_dir = "~"
 c.Spawner.default_url = "/lab/tree/course/notebooks/00_start_here.ipynb"
@@ -57,7 +60,6 @@ c.Spawner.environment = {
 # Thirty start at once on few cores
 c.Spawner.start_timeout = 300
 c.Spawner.http_timeout = 300
-c.Spawner.args += ["--MappingKernelManager.kernel_info_timeout=300"]
 ports = itertools.cycle(random.sample(range(20_000, 30_000), 10_000))  # none twice; higher ones the system gives away
 
 
