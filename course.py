@@ -95,8 +95,8 @@ def become(*command):
     os.chdir(str(ROOT))
     if os.access(str(VENV), os.W_OK):
         os.environ.setdefault("MPLCONFIGDIR", str(VENV / "matplotlib"))              # else it writes to the home folder
-    others = os.environ.get("JUPYTER_CONFIG_PATH")
-    os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join([str(JUPYTER), *filter(None, [others])])
+    for name, folder in (("JUPYTER_CONFIG_PATH", JUPYTER), ("PYTHONPATH", JUPYTER / "lean")):         # see that file
+        os.environ[name] = os.pathsep.join([str(folder), *filter(None, [os.environ.get(name)])])
     command = [str(PYTHON), *command]
     if os.name == "posix":
         os.execv(command[0], command)

@@ -162,16 +162,19 @@ def test_a_set_up_whose_python_is_gone_is_done_again(course):
 @pytest.mark.parametrize("before", [None, "", "/mine"])
 def test_jupyters_own_settings_are_kept_beside_the_courses(course, monkeypatch, before):
     monkeypatch.setenv("MPLCONFIGDIR", "/kept")
-    monkeypatch.delenv("JUPYTER_CONFIG_PATH", raising=False)
-    if before is not None:
-        monkeypatch.setenv("JUPYTER_CONFIG_PATH", before)
+    ours = {"JUPYTER_CONFIG_PATH": course.JUPYTER, "PYTHONPATH": course.JUPYTER / "lean"}
+    for name in ours:
+        monkeypatch.setenv(name, before or "")
+        if before is None:
+            monkeypatch.delenv(name)
     monkeypatch.chdir(ROOT)
     ran = []
     monkeypatch.setattr(course.os, "execv", lambda program, command: ran.append((program, command)))
     course.subprocess.call = lambda command: ran.append((command[0], command))
     with pytest.raises(SystemExit):                                # on Windows; elsewhere execv does not return
         course.really_become("-m", "jupyterlab")
-    assert os.environ["JUPYTER_CONFIG_PATH"] == os.pathsep.join([str(course.JUPYTER), *([before] if before else [])])
+    for name, folder in ours.items():
+        assert os.environ[name] == os.pathsep.join([str(folder), *([before] if before else [])])
     assert ran[0] == (str(course.PYTHON), [str(course.PYTHON), "-m", "jupyterlab"])
     assert os.environ["MPLCONFIGDIR"] == "/kept"
 
@@ -190,8 +193,8 @@ def test_in_a_read_only_copy_only_what_writes_there_is_refused(course, monkeypat
 def test_matplotlib_keeps_its_files_in_venv_where_that_can_be_written(course, monkeypatch):
     """A class may share a read-only copy: matplotlib would then warn in every lesson."""
     monkeypatch.chdir(ROOT)
-    monkeypatch.setenv("JUPYTER_CONFIG_PATH", "")
-    monkeypatch.setenv("MPLCONFIGDIR", "")
+    for name in ("JUPYTER_CONFIG_PATH", "PYTHONPATH", "MPLCONFIGDIR"):
+        monkeypatch.setenv(name, "")
     monkeypatch.delenv("MPLCONFIGDIR")
     monkeypatch.setattr(os, "execv", lambda *command: None)
     course.VENV.mkdir()

@@ -63,8 +63,11 @@ class Lab:
         choose(page, "Run", "Run All Cells")
 
     def finish(self, page) -> None:
+        """Wait for the last cell, or for the first that fails: those after it never run."""
         prompts = "[...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')]"
-        page.wait_for_function(f"() => {prompts}.every(prompt => /\\d/.test(prompt.textContent))", timeout=240_000)
+        failed = "document.querySelector('.jp-OutputArea [data-mime-type*=error]')"
+        page.wait_for_function(f"() => {failed} || {prompts}.every(prompt => /\\d/.test(prompt.textContent))",
+                               timeout=240_000, polling=200)
         self.wait_idle(page)
 
     def wait_idle(self, page) -> None:
@@ -114,13 +117,13 @@ def jupyterlab(browser, folder: Path, notebooks: Path = ROOT / "notebooks", **va
     homes = {SETTINGS: "settings", "JUPYTERLAB_WORKSPACES_DIR": "workspaces", "JUPYTER_DATA_DIR": "data",
              "JUPYTER_RUNTIME_DIR": "runtime", "JUPYTER_CONFIG_DIR": "config"}
     homes = {name: str(folder / home) for name, home in homes.items()} | {"JUPYTER_CONFIG_PATH": str(course.JUPYTER)}
-    homes |= {"PYTHONPATH": str(ROOT), "MHSA_PROGRESS": str(folder / "progress.json")}     # not the user's own
+    homes |= {"PYTHONPATH": os.pathsep.join([str(ROOT), str(course.JUPYTER / "lean")]),
+              "MHSA_PROGRESS": str(folder / "progress.json")}      # not the user's own
     (folder / "data").mkdir()
     notary = NotebookNotary(data_dir=str(folder / "data"))
     for path in (folder / "root/notebooks").glob("*.ipynb"):       # as course.py does: then the stored pictures show
         notary.sign(nbformat.read(path, as_version=4))
     settings = Path(homes[SETTINGS])
-    save(settings / "@jupyterlab/notebook-extension/tracker.jupyterlab-settings", windowingMode="none")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
