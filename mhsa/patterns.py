@@ -6,6 +6,7 @@ import math
 import string
 import unicodedata
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import torch
 from jaxtyping import Bool, Float
@@ -126,12 +127,20 @@ def ablate_heads(layer: MultiHeadAttention, x: Float[Tensor, "B T d_model"], hea
     return layer.w_o(merge_heads(mixed)), weights
 
 
+@torch.no_grad()
 def ablation_effects(model, texts: Sequence[str], how: str = "zero") -> Float[Tensor, "num_layers num_heads"]:
     """What each head of a MiniLM means to the sentence embedding: its mean cosine with and without that head."""
-    whole = model.encode(texts).embedding
-    places = [(layer, head) for layer in range(1, model.num_layers + 1) for head in range(model.num_heads)]
-    cosines = [(model.encode(texts, ablate={place: how}).embedding * whole).sum(-1).mean() for place in places]
-    return torch.stack(cosines).view(model.num_layers, model.num_heads)
+    whole = model.encode(texts)
+    mask = whole.mask[:, None, None]
+
+    def cosine(place: int, head: int) -> Tensor:
+        x = whole.hidden[place - 1]                                 # up to here nothing changes
+        for number, layer in enumerate(model.layers[place - 1:], place):
+            x, _ = layer(x, mask, {head: how} if number == place else {})
+        return (replace(whole, hidden=[x]).embedding * whole.embedding).sum(-1).mean()
+
+    return torch.stack([torch.stack([cosine(place, head) for head in range(model.num_heads)])
+                        for place in range(1, model.num_layers + 1)])
 
 
 def check_weights(weights: Tensor) -> None:

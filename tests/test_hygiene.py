@@ -17,7 +17,8 @@ FREE_OUTPUT = {"00_start_here": ["import platform"],                 # first lin
                    'rows = [f"m={m}" for m in tasks]',
                    "def learned(run, seed):", "for seed in run.seeds:",
                    "single = train_toy(tasks[2], 1, seeds=range(5))", "pair = train_toy(tasks[4], 2, seeds=range(5))",
-                   'variants = {"linear read-out, one layer": {}, "MLP read-out, one layer": {"hidden": 64},',
+                   "variants = "
+                   '{"MLP read-out, one layer": {"hidden": 64}, "linear read-out, two layers": {"num_layers": 2}}',
                    "def mean_map(run, seed):"],
                "09_fast_attention": [
                    "tokens = [256, 512, 1024, 2048, 4096]",

@@ -159,7 +159,10 @@ def test_a_clear_pattern_need_not_matter(model, place, how):
 def test_effects_of_all_heads(model):
     effects = ablation_effects(model, FIRST[:2])
     assert effects.shape == (6, 12) and effects[5].mean() < effects[:5].mean() - 0.01
-    assert effects[5, 4].item() == pytest.approx(embedding_cosine(model, FIRST[:2], ablate={(6, 4): "zero"}), abs=1e-6)
+    for how, layer, head in (("zero", 6, 4), ("zero", 2, 9), ("mean", 3, 11)):
+        effect = effects if how == "zero" else ablation_effects(model, FIRST[:2], how)
+        expected = embedding_cosine(model, FIRST[:2], ablate={(layer, head): how})
+        assert effect[layer - 1, head].item() == pytest.approx(expected, abs=1e-6)
 
 
 # A folder of one's own
