@@ -7,17 +7,23 @@ import pytest
 from lab import ROOT
 
 
-@pytest.fixture
-def deck(lab, tmp_path):
-    subprocess.run([sys.executable, "-m", "nbconvert", "--to", "slides", "--output-dir", tmp_path,
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("decks")
+    subprocess.run([sys.executable, "-m", "nbconvert", "--to", "slides", "--output-dir", folder,
                     ROOT / "notebooks/01_one_head.ipynb"], check=True, capture_output=True,
                    env=os.environ | {"JUPYTER_CONFIG_PATH": str(ROOT / ".jupyter")})
+    return folder / "01_one_head.slides.html"
+
+
+@pytest.fixture
+def deck(lab, file):
     page = lab.browser.new_context(viewport={"width": 1280, "height": 720}, offline=True).new_page()
     problems = []
     page.on("console", lambda message: message.type == "error" and problems.append(message.text))
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.on("request", lambda request: request.url.startswith(("file:", "data:")) or problems.append(request.url))
-    page.goto((tmp_path / "01_one_head.slides.html").as_uri())
+    page.goto(file.as_uri())
     yield page
     assert problems == []
     page.context.close()

@@ -1,4 +1,4 @@
-"""Every explorer by keyboard: fifty quick keys on its sliders leave a valid pair and its picture."""
+"""Every explorer by keyboard: quick keys on its sliders leave a valid pair and its picture. And lesson 1's quiz."""
 import random
 
 import nbformat
@@ -20,7 +20,8 @@ EXPLORERS = {
 
 @pytest.fixture(scope="module")
 def page(lab):
-    sources = [f"from mhsa import explore\nexplore.{name}" for name in EXPLORERS]
+    sources = [*(f"from mhsa import explore\nexplore.{name}" for name in EXPLORERS),
+               "from mhsa.exercises import questions01\nquestions01.quiz()"]
     cells = [new_code_cell(source) for source in sources]
     nbformat.write(new_notebook(cells=cells, metadata={"kernelspec": KERNEL}), lab.notebooks / "explorers.ipynb")
     page = lab.open("explorers.ipynb", "Dark")
@@ -36,11 +37,12 @@ def test_quick_keys_leave_the_right_picture(lab, page, name):
     explorer, rng = page.locator(".mhsa-explorer").nth(number), random.Random(number)
     sliders = [explorer.locator(".widget-hslider").filter(has=page.locator(f".widget-label:text-is('{label}')"))
                for label in labels]
-    for _ in range(50):
-        rng.choice(sliders).locator(".noUi-handle").focus()
+    handles = [slider.locator(".noUi-handle").element_handle() for slider in sliders]
+    for _ in range(40):
+        rng.choice(handles).focus()
         page.keyboard.press(rng.choice(["ArrowRight", "ArrowLeft", "ArrowRight", "ArrowLeft", "Home", "End"]))
     page.keyboard.press("ArrowLeft")                               # not the whole length: that needs no padding mask
-    page.wait_for_timeout(1000)                                    # the last key's picture
+    page.wait_for_timeout(500)                                     # the last key's picture
     lab.wait_idle(page)
     values = [int(slider.locator(".widget-readout").inner_text().replace(",", "")) for slider in sliders]
     values += [values[0] // values[1]] if len(values) == 2 else []
@@ -77,3 +79,54 @@ def test_a_sentence_is_read_a_head_picked_and_the_picture_saved(page):
         with open(download.value.path(), "rb") as file:
             content = file.read()
         assert content.startswith(start) and len(content) > 20_000 and b"var(" not in content
+
+
+def tab_to_button(page) -> None:
+    for _ in range(8):
+        if page.evaluate("document.activeElement.tagName") == "BUTTON":
+            return
+        page.keyboard.press("Tab")
+    pytest.fail("no Check button within eight tabs")
+
+
+def check(page, told) -> str:
+    """Press the Check button of this question by keyboard, and give back what it then says."""
+    before = told.inner_text() if told.count() else ""
+    tab_to_button(page)
+    page.keyboard.press("Enter")
+    (told.filter(has_not_text=before) if before else told).wait_for()
+    return told.inner_text()
+
+
+def test_a_quiz_is_answered_by_keyboard_alone(page):
+    """Choose, check, read why, and the score."""
+    quiz, cells = page.locator(".mhsa-explorer").last, page.locator(".jp-Cell").count()
+    told = [quiz.locator("> .widget-vbox").nth(i).locator("[role=alert]") for i in range(3)]
+    keys = page.keyboard
+
+    quiz.locator("input[type=radio]").nth(1).focus()
+    keys.press("Space")
+    assert check(page, told[0]).startswith("✗ b is not right. 64 products are added up")
+    keys.press("Shift+Tab")                                        # from the button to the chosen option
+    keys.press("ArrowDown")                                        # from b to c
+    assert check(page, told[0]).startswith("✓ c is right. One head is 1024 / 16 = 64 wide")
+
+    keys.press("Tab")
+    keys.press("Space")                                            # a, of several
+    assert check(page, told[1]).split("\n") == [
+        "✓ a is right. The softmax of a row divides by the sum of that row.", "✗ Not all yet: 2 more are true."]
+
+    keys.press("Tab")
+    keys.type("0.25")
+    keys.press("Enter")
+    told[2].wait_for()
+    assert told[2].inner_text().startswith("✗ 0.25 is not right. That row sums to 0.75.")
+    keys.press("Control+a")
+    keys.type("0.333")
+    keys.press("Enter")
+    told[2].filter(has_text="✓ 0.333 is right").wait_for()
+
+    score = quiz.locator(".mhsa-picture svg").get_attribute("aria-label")
+    assert "3 of 6 answered, 2 right." in score
+    assert page.locator(".jp-Cell").count() == cells               # no key reached JupyterLab
+    assert page.problems == []
