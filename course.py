@@ -122,7 +122,7 @@ def main(args):
     except OSError as error:
         stop("The set-up failed: {}. Mend that and start again.".format(error))
     if args[:1] == ["test"]:
-        os.environ.setdefault("OMP_WAIT_POLICY", "passive")         # files run side by side, the long ones first
+        os.environ.setdefault("OMP_NUM_THREADS", "1")               # files run side by side, the long ones first
         become("-m", "pytest", "-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder", *args[1:])
     elif args[:1] in (["refresh"], ["handout"]):
         become("tests/notebooks/{}.py".format(args[0]), *args[1:])

@@ -74,7 +74,7 @@ def measure_pass(cell: Cell, numbers: str = "float32", *, device: str = "cpu", r
         return {**cell._asdict(), "numbers": numbers, "kernel": chosen_kernel(calls["fused"]), "refused": refused,
                 "bytes": {name: peak_extra_bytes(call, device=device) for name, call in calls.items()},
                 "product": n, "seconds": time_interleaved({**calls, **held, "product": lambda: square @ square},
-                                                          repeats=repeats, warmup=0, device=device)}    # "bytes" ran them
+                                                          repeats=repeats, warmup=0, device=device)}   # each has run
 
 
 @contextmanager

@@ -96,8 +96,9 @@ def use(page, widget) -> None:
     elif button(widget, "Start over"):
         use_board(page, widget)
     else:
-        for control in widget.query_selector_all(":is(.noUi-handle, select, input, button):visible"):
-            move(page, widget, control)
+        controls = widget.query_selector_all(":is(.noUi-handle, select, input, button):visible")
+        for control in sorted(controls, key=lambda control: control.get_attribute("type") != "checkbox"):
+            move(page, widget, control)                            # boxes first: some change nothing in other places
         point(page, widget)
 
 
@@ -105,32 +106,31 @@ def move(page, explorer, control) -> None:
     kind, text = control.evaluate("control => [control.type, control.textContent]")
     if kind is None:                                               # a slider's handle
         least, now, most = (float(control.get_attribute(f"aria-value{which}")) for which in ("min", "now", "max"))
-        keys = ("ArrowRight", "ArrowLeft") if now < most else ("ArrowLeft", "ArrowRight")
-        new_pictures(page, explorer, control, *(keys if least < most else ()))
+        if least < most:
+            new_picture(page, explorer, control, "ArrowRight" if now < most else "ArrowLeft")
     elif kind == "select-one":
-        new_pictures(page, explorer, control, "ArrowDown", "ArrowUp")
+        new_picture(page, explorer, control, "ArrowDown")
     elif kind == "checkbox":
-        new_pictures(page, explorer, control, "Space", "Space")
+        new_picture(page, explorer, control, "Space")
+        new_picture(page, explorer, control, "Space")
     elif kind == "text":
         control.fill("Boats left the quiet bank")
-        new_pictures(page, explorer, control, "Enter")
+        new_picture(page, explorer, control, "Enter")
     elif text.startswith("save as"):
         with page.expect_download():
             press(page, control, "Enter")
     else:                                                          # play, then stop; or clear, once a cell is painted
         if text.startswith("clear"):
-            new_pictures(page, explorer, explorer.query_selector("[data-key][tabindex='0']"), "Enter")
-        new_pictures(page, explorer, control, "Enter")
+            new_picture(page, explorer, explorer.query_selector("[data-key][tabindex='0']"), "Enter")
+        new_picture(page, explorer, control, "Enter")
 
 
-def new_pictures(page, explorer, control, *keys: str) -> None:
-    """Each key draws a new picture, and it is one."""
-    control.focus()
-    for key in keys:
-        explorer.query_selector(PICTURE).evaluate("svg => svg.classList.add('old')")
-        page.keyboard.press(key)
-        picture = explorer.wait_for_selector(f"{PICTURE}:not(.old)", state="attached")
-        assert not picture.get_attribute("aria-label").startswith("No picture"), (control, key)
+def new_picture(page, explorer, control, key: str) -> None:
+    """The key draws a new picture, and it is one."""
+    explorer.query_selector(PICTURE).evaluate("svg => svg.classList.add('old')")
+    press(page, control, key)
+    picture = explorer.wait_for_selector(f"{PICTURE}:not(.old)", state="attached")
+    assert not picture.get_attribute("aria-label").startswith("No picture"), (control, key)
 
 
 def point(page, explorer) -> None:
