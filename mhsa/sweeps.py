@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import torch
@@ -134,7 +135,7 @@ def report(result: dict[str, Any]) -> str:
         refused = {kernel: reason for row in rows for kernel, reason in row["refused"].items()}
         if refused or any(kernel in row["seconds"] for row in rows for kernel in KERNELS):
             parts += [f"{name}: our layer held to one kernel", kernel_table(rows)]
-            parts += [f"{kernel} was refused: {reason}" for kernel, reason in refused.items()]
+            parts += [fill(f"{kernel} was refused: {reason}", 100) for kernel, reason in refused.items()]
     return "\n\n".join(parts)
 
 

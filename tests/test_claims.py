@@ -196,7 +196,9 @@ def test_one_claim_is_shown_with_its_code(capsys):
     text = capsys.readouterr().out
     assert text.startswith("P4: ") and "def width_of_a_projection" in text and "W_Q holds 262,144" in text
     claims.show("H9")
-    assert "def " not in capsys.readouterr().out
+    answer = capsys.readouterr().out.split("\n\n")[1]
+    assert "def " not in answer
+    assert 2 <= len(answer.splitlines()) and max(map(len, answer.splitlines())) <= 100       # a page would cut numbers
 
 
 def test_unknown_names_are_refused():

@@ -19,7 +19,7 @@ from mhsa.draw.cost import draw_cost
 from mhsa.draw.heads import draw_heads
 from mhsa.draw.masks import draw_masks
 from mhsa.draw.one_vs_many import Side, draw_one_vs_many
-from mhsa.draw.real_heads import PATTERNS, draw_real_heads
+from mhsa.draw.real_heads import PATTERNS, draw_real_heads, thumbnails
 from mhsa.draw.shapes import draw_shapes
 from mhsa.draw.svg import describe, el, keyed, message, picture, standalone, text
 from mhsa.exercises import board, lesson01, progress
@@ -51,7 +51,8 @@ def masks(w):
 def real_heads(w, tokens=6):
     weights, score = np.full((2, 3, tokens, tokens), 1 / tokens), np.linspace(0, 1, 6).reshape(2, 3)
     scores = {name: score for name in PATTERNS}
-    return draw_real_heads((w[:6] * 5)[:tokens], weights, scores, [["self", "", "next"]] * 2, 1, 2, w[6])
+    return draw_real_heads((w[:6] * 5)[:tokens], weights, thumbnails(weights), scores, [["self", "", "next"]] * 2, 1, 2,
+                           w[6])
 
 
 def one_vs_many(w):

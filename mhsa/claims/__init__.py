@@ -1,5 +1,6 @@
 """What is said about multi-head attention: `table("P")` measures a group of claims again, `show("P1")` one of them."""
 import inspect
+from textwrap import fill
 
 from mhsa.claims.claim import VERDICTS, Claim, Markdown, table_of
 from mhsa.claims.rows import CLAIMS, GROUPS
@@ -28,4 +29,4 @@ def show(id: str) -> None:
     print(f"{claim.id}: {claim.text}\n")
     if claim.measure:
         print(inspect.getsource(claim.measure))
-    print(f"{claim.verdict}: {claim.decide()}")
+    print(fill(f"{claim.verdict}: {claim.decide()}", 100, break_on_hyphens=False))

@@ -18,20 +18,33 @@ PATTERNS = {"previous": "prev", "next": "next", "first": "first", "separator": "
 COLORS = dict(zip(PATTERNS, HEADS, strict=True))
 
 
-def draw_real_heads(tokens: Sequence[str], weights: np.ndarray, scores: Mapping[str, np.ndarray],
+def thumbnails(weights: np.ndarray) -> Svg:
+    """The maps of weights (L, h, T, T) as one image, with room for names: slow, so once for all pictures of a text."""
+    L, h, T, _ = weights.shape
+    side = _side(T)
+    fine = FINE // side                                            # pixels of the sheet for one unit of the picture
+    return weight_image(contact_sheet(weights, fine * GAP, fine * (STRIP + GAP)), MARGIN + GUTTER, TOP + STRIP,
+                        h * (side + GAP), L * (STRIP + side + GAP))
+
+
+def _side(T: int) -> int:
+    return 30 if T <= FEW else FINE
+
+
+def draw_real_heads(tokens: Sequence[str], weights: np.ndarray, maps: Svg, scores: Mapping[str, np.ndarray],
                     names: Sequence[Sequence[str]], layer: int, head: int, note: str) -> str:
-    """weights (L, h, T, T); scores: (L, h) for each of PATTERNS, NaN where the sentence has no such key.
+    """weights (L, h, T, T), maps: their thumbnails(); scores: (L, h) for each of PATTERNS, NaN where no key is such.
 
     names (L, h): each head's pattern, "" is drawn pale. layer (from 1), head (from 0): the map that is read. note: a
     line over the thumbnails. With few tokens the map stands beside them, with many below.
     """
     L, h, T, _ = weights.shape
     named = _with_places(tokens)
-    side = 30 if T <= FEW else FINE
+    side = _side(T)
     below = TOP + L * (STRIP + side + GAP)
     name = names[layer - 1][head]
     title = f"Layer {layer}, head {head}" + (f": {name}" if name else "")
-    left = [*_overview(weights, scores, names, side, layer, head), *_patterns(scores, names, layer, head, below + 14),
+    left = [maps, *_overview(scores, names, side, layer, head), *_patterns(scores, names, layer, head, below + 14),
             _legend(below + 118)]
     x, y = (MARGIN + GUTTER + h * (side + GAP) + 12, 26) if T <= FEW else (MARGIN, below + 172)
     draw_map = _by_cell if T <= FEW else _by_row
@@ -44,14 +57,12 @@ def draw_real_heads(tokens: Sequence[str], weights: np.ndarray, scores: Mapping[
                    text(title, x, y, size=15, font_weight="600"), *parts)
 
 
-def _overview(weights: np.ndarray, scores: Mapping[str, np.ndarray], names: Sequence[Sequence[str]], side: int,
-              layer: int, head: int) -> list[Svg]:
-    L, h, _, _ = weights.shape
+def _overview(scores: Mapping[str, np.ndarray], names: Sequence[Sequence[str]], side: int, layer: int,
+              head: int) -> list[Svg]:
+    """What lies on the thumbnails and around them."""
+    L, h = len(names), len(names[0])
     x, y, wide, tall = MARGIN + GUTTER, TOP, side + GAP, STRIP + side + GAP
-    fine = FINE // side                                            # pixels of the sheet for one unit of the picture
-    sheet = contact_sheet(weights, fine * GAP, fine * (STRIP + GAP))
-    parts = [weight_image(sheet, x, y + STRIP, h * wide, L * tall),
-             *(text(i, x + i * wide + side / 2, y - 5, size=11, anchor="middle") for i in range(h)),
+    parts = [*(text(i, x + i * wide + side / 2, y - 5, size=11, anchor="middle") for i in range(h)),
              *(text(i + 1, x - 8, y + i * tall + STRIP + side / 2 + 4, size=11, anchor="end") for i in range(L))]
     for i in range(L):
         for j in range(h):

@@ -8,8 +8,8 @@ import torch
 from ipywidgets import Button, FloatSlider, HBox, IntSlider, Layout, SelectionSlider, Text
 from traitlets import Enum, Float, HasTraits, Int, Unicode
 
-from mhsa.draw.real_heads import PATTERNS, draw_real_heads
-from mhsa.draw.svg import standalone
+from mhsa.draw.real_heads import PATTERNS, draw_real_heads, thumbnails
+from mhsa.draw.svg import Svg, standalone
 from mhsa.explore.base import Explorer, tie
 from mhsa.patterns import SHARES, SPECIAL, pattern_scores
 from mhsa.pretrained import MiniLM, ModelFilesError, check_texts, load_minilm
@@ -29,9 +29,10 @@ class RealHeadsState(HasTraits):
 
 
 class Reading(NamedTuple):
-    """What the model's heads did with a text: weights (L, h, T, T), and the score of each pattern, (L, h)."""
+    """What the model's heads did with a text: weights (L, h, T, T), drawn small, and each pattern's scores (L, h)."""
     tokens: list[str]
     weights: np.ndarray
+    maps: Svg
     scores: dict[str, np.ndarray]
 
 
@@ -60,7 +61,7 @@ def read(model: MiniLM, text: str) -> Reading:
     L, h, _, _ = weights.shape
     found = pattern_scores(encoding.tokens, weights.flatten(0, 1)[None])
     scores = {name: found["entropy" if name == "broad" else name].view(L, h).numpy() for name in PATTERNS}
-    return Reading(encoding.tokens[0], weights.numpy(), scores)
+    return Reading(encoding.tokens[0], weights.numpy(), thumbnails(weights.numpy()), scores)
 
 
 def name_heads(scores: dict[str, np.ndarray], pattern: str, least: float) -> list[list[str]]:
@@ -88,7 +89,7 @@ def draw(state: RealHeadsState, reading: Reading) -> str:
     what = "a pattern" if state.pattern == "any" else f"“{state.pattern}”"
     note = f"{count} of {L * h} have {what} at {state.least:.2f} or more."
     note += f" Broad: from {BROAD:.2f} on." if state.pattern == "any" else ""
-    return draw_real_heads(reading.tokens, reading.weights, reading.scores, names, state.layer, state.head, note)
+    return draw_real_heads(*reading, names, state.layer, state.head, note)
 
 
 def real_heads(text: str = SENTENCE, layer: int = 1, head: int = 2, *, pattern: str = "any", least: float = 0.5,
