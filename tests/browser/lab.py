@@ -23,28 +23,28 @@ from mhsa.draw.__main__ import CHROMIUM  # noqa: E402
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 SETTINGS = "JUPYTERLAB_SETTINGS_DIR"
+UPSTREAM = "Could not restore the debugger state"                  # JupyterLab says it of a kernel that ends meanwhile
+HERE = ".jp-NotebookPanel:not(.lm-mod-hidden)"                     # the notebook in front
 
 
 class Lab:
     """A running JupyterLab: `open` gives a page with one notebook in it, `run_all` runs it from the menu.
 
-    `start` and `finish` are the halves of `run_all`: between them something else can be done. `close` ends the kernel
-    too, which JupyterLab would leave running.
+    `start` and `finish` are the halves of `run_all`: between them something else can be done. `show` puts another
+    notebook of the same page in front, `close` ends the one in front and its kernel.
     """
 
     def __init__(self, url: str, token: str, settings: Path, notebooks: Path, browser):
         self.url, self.token, self.settings, self.notebooks, self.browser = url, token, settings, notebooks, browser
 
-    def new_context(self, **options):
-        return self.browser.new_context(**{"viewport": {"width": 1400, "height": 1000}} | options)
-
-    def open(self, notebook: str, theme: str = "Light", context=None, **options):
-        """In a context of its own, with these options, or in the given one, whose pages share a cache."""
+    def open(self, notebook: str, theme: str = "Light", **options):
+        """In a context of its own, with these options."""
         save(self.settings / "@jupyterlab/apputils-extension/themes.jupyterlab-settings", theme=f"JupyterLab {theme}")
-        page = (context or self.new_context(**options)).new_page()
+        page = self.browser.new_context(**{"viewport": {"width": 1400, "height": 1000}} | options).new_page()
         page.set_default_timeout(30_000)
         page.problems = []                                         # errors in the console, requests to the outside
-        page.on("console", lambda message: message.type == "error" and page.problems.append(message.text))
+        page.on("console", lambda message: message.type == "error" and not message.text.startswith(UPSTREAM)
+                and page.problems.append(message.text))
         page.on("pageerror", lambda error: page.problems.append(str(error)))
         ours = (self.url, "data:", "blob:")
         page.on("request", lambda request: request.url.startswith(ours) or page.problems.append(request.url))
@@ -52,6 +52,19 @@ class Lab:
         page.locator(".jp-Notebook .jp-Cell").first.wait_for()
         self.wait_idle(page)
         return page
+
+    def show(self, page, notebook: str) -> None:
+        """In its tab if it has one, else in a new tab."""
+        tab = page.locator(".lm-DockPanel-tabBar .lm-TabBar-tab", has_text=notebook)
+        if tab.count():
+            tab.click()
+        else:
+            choose(page, "File", "Open from Path…")
+            page.locator(".jp-Dialog input").fill(f"notebooks/{notebook}")
+            page.keyboard.press("Enter")
+            tab.wait_for()
+        page.locator(f"{HERE} .jp-Notebook .jp-Cell").first.wait_for()
+        self.wait_idle(page)
 
     def run_all(self, page) -> None:
         """Run > Run All Cells, as a reader does, and wait for the last cell."""
@@ -64,8 +77,8 @@ class Lab:
 
     def finish(self, page) -> None:
         """Wait for the last cell, or for the first that fails: those after it never run."""
-        prompts = "[...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')]"
-        failed = "document.querySelector('.jp-OutputArea [data-mime-type*=error]')"
+        prompts = f"[...document.querySelectorAll('{HERE} .jp-CodeCell .jp-InputPrompt')]"
+        failed = f"document.querySelector('{HERE} .jp-OutputArea [data-mime-type*=error]')"
         page.wait_for_function(f"() => {failed} || {prompts}.every(prompt => /\\d/.test(prompt.textContent))",
                                timeout=240_000, polling=200)
         self.wait_idle(page)
@@ -80,11 +93,9 @@ class Lab:
         page.wait_for_function(f"before => !['', before].includes({ground})", arg=before)
 
     def close(self, page) -> None:
-        headers = {"Authorization": f"token {self.token}"}
-        for session in page.request.get(f"{self.url}/api/sessions", headers=headers).json():
-            if page.url.endswith(session["path"]):
-                page.request.delete(f"{self.url}/api/sessions/{session['id']}", headers=headers)
-        page.close()
+        choose(page, "File", "Close and Shut Down Notebook…")
+        page.locator(".jp-Dialog button", has_text="Ok").press("Enter")
+        page.locator(".jp-Dialog").wait_for(state="detached")
 
 
 def choose(page, menu: str, *entries: str) -> None:

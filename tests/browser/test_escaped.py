@@ -44,4 +44,4 @@ def test_nothing_that_is_typed_or_shown_becomes_a_script(lab):
     made = page.locator(".jp-Notebook").locator("script, img, [onerror]")
     assert made.count() == 0, made.first.evaluate("e => e.outerHTML")
     assert page.problems == []
-    lab.close(page)
+    page.context.close()

@@ -3,13 +3,14 @@ import re
 
 import nbformat
 import pytest
-from lab import ROOT
+from lab import HERE, ROOT
 
 LESSONS = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
 AHEAD = 2                                                          # lessons that run while another one is looked at
 WIDGET = r"^(explore\.\w+|ex\.quiz|board|predict|interview)\("     # a cell that shows one
-BAD = ", ".join([".jp-OutputArea [data-mime-type*='stderr']", ".jp-OutputArea [data-mime-type*='error']",
-                 *(f".jp-OutputArea :text('{words}')" for words in ("model not found", "Error displaying", "Loading"))])
+OUTPUT = f"{HERE} .jp-OutputArea"
+BAD = ", ".join([f"{OUTPUT} [data-mime-type*='stderr']", f"{OUTPUT} [data-mime-type*='error']",
+                 *(f"{OUTPUT} :text('{words}')" for words in ("model not found", "Error displaying", "Loading"))])
 DECODED = """images => Promise.allSettled(images.map(image => image.decode()))
     .then(results => results.filter(result => result.status === 'fulfilled').length)"""
 FILLS = """pictures => pictures.flatMap(svg => [...svg.querySelectorAll(':scope > text')].map(
@@ -18,41 +19,39 @@ PICTURE = ".mhsa-picture svg"
 
 
 @pytest.fixture(scope="module")
-def context(lab):
-    context = lab.new_context()
-    yield context
-    context.close()
+def page(lab):
+    """One JupyterLab with a few lessons open; page.before: what each of them showed before it ran."""
+    page = lab.open(f"{LESSONS[0]}.ipynb")
+    page.before = {}
+    yield page
+    page.context.close()
 
 
-@pytest.fixture(scope="module")
-def started():
-    """Pages by lesson. Kernels are programs of their own, so the next lessons run meanwhile."""
-    return {}
-
-
-@pytest.fixture
-def page(lab, context, started, lesson):
+@pytest.fixture(autouse=True)
+def ran(lab, page, lesson):
+    """Kernels are programs of their own, so the next lessons run meanwhile."""
     number = LESSONS.index(lesson)
     for name in LESSONS[number:number + 1 + AHEAD]:
-        if name not in started:
-            page = started[name] = lab.open(f"{name}.ipynb", context=context)
-            images, last = page.locator(".jp-OutputArea img"), stored_pictures(name) - 1
+        if name not in page.before:
+            lab.show(page, f"{name}.ipynb")
+            images, last = page.locator(f"{OUTPUT} img"), stored_pictures(name) - 1
             if last >= 0:                                          # they come after the first cells
                 images.nth(last).wait_for(state="attached")
-            page.before = images.evaluate_all(DECODED), bad(page)
+            page.before[name] = images.evaluate_all(DECODED), bad(page)
             lab.start(page)
-    started[lesson].bring_to_front()                               # behind another page the browser slows it down
-    lab.finish(started[lesson])
-    yield started[lesson]
-    lab.close(started[lesson])
+    lab.show(page, f"{lesson}.ipynb")
+    lab.finish(page)
+    yield
+    lab.change_theme(page, "Light")
+    lab.close(page)
 
 
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_a_lesson_as_its_reader_uses_it(lab, page, lesson):
-    assert page.before == (stored_pictures(lesson), [])            # before anything ran
+    assert page.before[lesson] == (stored_pictures(lesson), [])    # before anything ran
     assert bad(page) == []
 
-    widgets = page.query_selector_all(".mhsa-explorer")
+    widgets = page.query_selector_all(f"{HERE} .mhsa-explorer")
     assert len(widgets) == sum(bool(re.search(WIDGET, cell.source, re.MULTILINE)) for cell in code_cells(lesson))
     for widget in widgets:
         use(page, widget)
@@ -81,7 +80,7 @@ def bad(page) -> list[str]:
 def inks_and_papers(page) -> list[list[float]]:
     """For each text on the ground of a live picture how light both are, from 0 to 1."""
     return [[sum(map(float, re.findall(r"[\d.]+", fill)[:3])) / 765 for fill in pair]
-            for pair in page.locator(PICTURE).evaluate_all(FILLS)]
+            for pair in page.locator(f"{HERE} {PICTURE}").evaluate_all(FILLS)]
 
 
 def use(page, widget) -> None:
