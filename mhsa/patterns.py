@@ -133,14 +133,14 @@ def ablation_effects(model, texts: Sequence[str], how: str = "zero") -> Float[Te
     whole = model.encode(texts)
     mask = whole.mask[:, None, None]
 
-    def cosine(place: int, head: int) -> Tensor:
+    def cosine(place: int, head: int) -> float:
         x = whole.hidden[place - 1]                                 # up to here nothing changes
         for number, layer in enumerate(model.layers[place - 1:], place):
             x, _ = layer(x, mask, {head: how} if number == place else {})
-        return (replace(whole, hidden=[x]).embedding * whole.embedding).sum(-1).mean()
+        return (replace(whole, hidden=[x]).embedding * whole.embedding).sum(-1).mean().item()
 
-    return torch.stack([torch.stack([cosine(place, head) for head in range(model.num_heads)])
-                        for place in range(1, model.num_layers + 1)])
+    return torch.tensor([[cosine(place, head) for head in range(model.num_heads)]
+                         for place in range(1, model.num_layers + 1)])
 
 
 def check_weights(weights: Tensor) -> None:

@@ -54,7 +54,7 @@ c.Spawner.default_url = "/lab/tree/course/notebooks/00_start_here.ipynb"
 c.Spawner.environment = {
     "JUPYTER_CONFIG_PATH": str(COURSE / ".jupyter"),
     "OMP_NUM_THREADS": "1",                                         # thirty kernels share the cores
-    "PYTHONPATH": str(COURSE / ".jupyter/lean"),            # leaves out what costs memory and is not needed
+    "PYTHONPATH": str(COURSE / ".jupyter/lean"),                    # leaves out what costs memory and is not needed
 }
 
 # Thirty start at once on few cores

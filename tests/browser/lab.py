@@ -15,6 +15,7 @@ from pathlib import Path
 
 import nbformat
 from nbformat.sign import NotebookNotary
+from nbformat.v4 import new_code_cell, new_notebook
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
@@ -23,12 +24,14 @@ from mhsa.draw.__main__ import CHROMIUM  # noqa: E402
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 SETTINGS = "JUPYTERLAB_SETTINGS_DIR"
+KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 UPSTREAM = "Could not restore the debugger state"                  # JupyterLab says it of a kernel that ends meanwhile
 HERE = ".jp-NotebookPanel:not(.lm-mod-hidden)"                     # the notebook in front
 
 
 class Lab:
-    """A running JupyterLab: `open` gives a page with one notebook in it, `run_all` runs it from the menu.
+    """A running JupyterLab: `open` gives a page with one notebook in it, `run_all` runs it from the menu; `run_cells`
+    does both with a new notebook of these cells.
 
     `start` and `finish` are the halves of `run_all`: between them something else can be done. `show` puts another
     notebook of the same page in front, `close` ends the one in front and its kernel.
@@ -51,6 +54,13 @@ class Lab:
         page.goto(f"{self.url}/lab/workspaces/{Path(notebook).stem}/tree/notebooks/{notebook}?token={self.token}&reset")
         page.locator(".jp-Notebook .jp-Cell").first.wait_for()
         self.wait_idle(page)
+        return page
+
+    def run_cells(self, name: str, sources: list[str], theme: str = "Light"):
+        cells = [new_code_cell(source) for source in sources]
+        nbformat.write(new_notebook(cells=cells, metadata={"kernelspec": KERNEL}), self.notebooks / f"{name}.ipynb")
+        page = self.open(f"{name}.ipynb", theme)
+        self.run_all(page)
         return page
 
     def show(self, page, notebook: str) -> None:
@@ -120,9 +130,9 @@ def chromium() -> Iterator:
 
 
 @contextmanager
-def jupyterlab(browser, folder: Path, notebooks: Path = ROOT / "notebooks", **variables: str) -> Iterator[Lab]:
-    """Serve a copy of the notebooks from the folder, with settings and environment variables of its own."""
-    shutil.copytree(notebooks, folder / "root/notebooks")
+def jupyterlab(browser, folder: Path, **variables: str) -> Iterator[Lab]:
+    """Serve a copy of the lessons from the folder, with settings and environment variables of its own."""
+    shutil.copytree(ROOT / "notebooks", folder / "root/notebooks")
     if (ROOT / "assets").exists():
         shutil.copytree(ROOT / "assets", folder / "root/assets")
     homes = {SETTINGS: "settings", "JUPYTERLAB_WORKSPACES_DIR": "workspaces", "JUPYTER_DATA_DIR": "data",

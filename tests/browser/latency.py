@@ -9,11 +9,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-import nbformat
 from lab import chromium, jupyterlab
-from nbformat.v4 import new_code_cell, new_notebook
 
-KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 SLIDERS = {"explore.heads(24, 4)": "heads", "explore.shapes()": "step", "explore.parameters(768, 12)": "heads",
            "explore.cost()": "tokens T", "explore.masks(length=3)": "padding",
            "explore.real_heads()": "head", "explore.real_heads('the dog ' * 63)": "head",  # 128 tokens, the most
@@ -69,17 +66,11 @@ def measure(page, cell: int, label: str, presses: int) -> list[list[float]]:
 
 def main(presses: int) -> None:
     sources = [INTERACT, *(f"from mhsa import explore\n{source}" for source in SLIDERS)]
-    notebook = new_notebook(cells=[new_code_cell(source) for source in sources], metadata={"kernelspec": KERNEL})
     results = {}
-    with tempfile.TemporaryDirectory() as folder, chromium() as browser:
-        notebooks = Path(folder) / "notebooks"
-        notebooks.mkdir()
-        nbformat.write(notebook, notebooks / "latency.ipynb")
-        with jupyterlab(browser, Path(folder) / "lab", notebooks) as lab:
-            page = lab.open("latency.ipynb")
-            lab.run_all(page)
-            for cell, (name, label) in enumerate({"interact + matplotlib": "heads", **SLIDERS}.items()):
-                results[name] = measure(page, cell, label, presses)
+    with tempfile.TemporaryDirectory() as folder, chromium() as browser, jupyterlab(browser, Path(folder)) as lab:
+        page = lab.run_cells("latency", sources)
+        for cell, (name, label) in enumerate({"interact + matplotlib": "heads", **SLIDERS}.items()):
+            results[name] = measure(page, cell, label, presses)
     slow = statistics.median(there for there, _ in results["interact + matplotlib"])
     print(f"{presses} presses, milliseconds                  there             painted")
     print(f"{'':35}   median      p95   median      p95   interact / this one")

@@ -1,11 +1,9 @@
 """Eyes and hands unlike ours: every explorer, quiz and form by axe and by keyboard alone, in both themes, at 400 %."""
 import re
 
-import nbformat
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from nbformat.v4 import new_code_cell, new_notebook
-from test_explorers import EXPLORERS, KERNEL
+from test_explorers import EXPLORERS
 
 SOURCES = {
     **{name.split("(")[0]: f"from mhsa import explore\nexplore.{name}" for name in EXPLORERS},
@@ -73,10 +71,7 @@ VALUE = """() => { const e = document.activeElement;
 
 @pytest.fixture(scope="module")
 def page(lab):
-    cells = [new_code_cell(source) for source in SOURCES.values()]
-    nbformat.write(new_notebook(cells=cells, metadata={"kernelspec": KERNEL}), lab.notebooks / "access.ipynb")
-    page = lab.open("access.ipynb")
-    lab.run_all(page)
+    page = lab.run_cells("access", [*SOURCES.values()])
     page.evaluate(TOOLS)
     yield page
     page.context.close()
@@ -84,13 +79,6 @@ def page(lab):
 
 def output(page, name):
     return page.locator(".jp-CodeCell").nth(NAMES.index(name)).locator(".jp-Cell-outputArea")
-
-
-def set_theme(page, theme):
-    page.get_by_role("menuitem", name="Settings", exact=True).click()
-    page.locator(".lm-Menu-item", has_text="Theme").first.click()
-    page.locator(".lm-Menu-item", has_text=re.compile(rf"JupyterLab {theme}\s*$")).click()
-    page.locator(f"body[data-jp-theme-name='JupyterLab {theme}']").wait_for(state="attached")
 
 
 def test_all_is_there_with_answers_choices_and_a_question_open(page):
@@ -108,8 +96,10 @@ def test_all_is_there_with_answers_choices_and_a_question_open(page):
 
 
 @pytest.mark.parametrize("theme", ["Light", "Dark"])
-def test_nothing_is_found_by_axe_and_every_text_stands_out(page, theme):
-    set_theme(page, theme)
+def test_nothing_is_found_by_axe_and_every_text_stands_out(lab, page, theme):
+    if theme != "Light":                                           # as it was opened
+        lab.change_theme(page, theme)
+    assert page.locator(f"body[data-jp-theme-name='JupyterLab {theme}']").count() == 1
     rules = {} if theme == "Light" else {"runOnly": ["color-contrast"]}
     found = Axe().run(page, ".jp-Cell-outputArea", {"resultTypes": ["violations"], **rules})
     assert found.response["violations"] == [], found.generate_report()

@@ -1,8 +1,5 @@
 """In a running, trusted notebook what a learner types is text: no script of theirs runs, nothing is fetched."""
-import nbformat
-from nbformat.v4 import new_code_cell, new_notebook
 
-KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 EVIL = '"><img src=/none onerror="hit=1"><script>hit=2</script>&lt;'
 CELLS = [f"""from traitlets import HasTraits, Unicode
 from mhsa import explore
@@ -21,10 +18,7 @@ Explorer(State(), lambda state: draw_heads([state.token, "b"], [[[0.5, 0.5]] * 2
 
 
 def test_nothing_that_is_typed_or_shown_becomes_a_script(lab):
-    cells = [new_code_cell(source) for source in CELLS]
-    nbformat.write(new_notebook(cells=cells, metadata={"kernelspec": KERNEL}), lab.notebooks / "escaped.ipynb")
-    page = lab.open("escaped.ipynb")
-    lab.run_all(page)
+    page = lab.run_cells("escaped", CELLS)
     own, real, story, quiz = page.locator(".mhsa-explorer").all()
     own.locator("[data-key='0,1']").focus()
     assert own.locator(".mhsa-line").inner_text() == f"head 0: {EVIL} (query) reads b (key), weight 0.50"

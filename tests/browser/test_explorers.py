@@ -1,11 +1,8 @@
 """Every explorer by keyboard: quick keys on its sliders leave a valid pair and its picture. And lesson 1's quiz."""
 import random
 
-import nbformat
 import pytest
-from nbformat.v4 import new_code_cell, new_notebook
 
-KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 # explorer, the sliders that are moved, and what its picture says with d_model = 12 and 3 heads, say
 EXPLORERS = {
     "heads(12, 3)": (["d_model", "heads"], "d_model = {0} = {1} head"),
@@ -22,10 +19,7 @@ EXPLORERS = {
 def page(lab):
     sources = [*(f"from mhsa import explore\nexplore.{name}" for name in EXPLORERS),
                "from mhsa.exercises import questions01\nquestions01.quiz()"]
-    cells = [new_code_cell(source) for source in sources]
-    nbformat.write(new_notebook(cells=cells, metadata={"kernelspec": KERNEL}), lab.notebooks / "explorers.ipynb")
-    page = lab.open("explorers.ipynb", "Dark")
-    lab.run_all(page)
+    page = lab.run_cells("explorers", sources, "Dark")
     yield page
     page.context.close()
 
