@@ -10,6 +10,7 @@
 
 On Windows write `py` for `python3`. Everything is installed into the folder .venv; delete that to start afresh.
 """
+
 import hashlib
 import importlib.util
 import os
@@ -22,20 +23,29 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-STAMP = VENV / "complete"                                           # written last: no stamp, no whole set-up
+STAMP = VENV / "complete"  # written last: no stamp, no whole set-up
 
-JUPYTER = ROOT / ".jupyter"                                         # its settings: first page, no news, no npm, …
+JUPYTER = ROOT / ".jupyter"  # its settings: first page, no news, no npm, …
 
-REASONS = [                                                         # in pip's words -> in ours; the first match counts
+REASONS = [  # in pip's words -> in ours; the first match counts
     ("No space left|not enough space", "The disk is full. Free 3 GB (pip's cache counts too) and start again."),
-    ("Permission denied|Access is denied|Read-only file system",
-     "A file could not be written. Close what uses .venv (a JupyterLab?), check who owns this folder, start again."),
-    ("certificate (is not yet valid|has expired)",
-     "By this computer's clock the package index has no valid certificate. Set date and time and start again."),
-    ("connection broken|connection reset|timed out|proxy|ssl",
-     "The network or the package index cannot be reached. The first start needs it: connect and start again."),
-    ("No matching distribution", "The package named above does not exist for this Python ({}.{} on {}). "
-     "Python 3.11 to 3.14, 64 bit, has them all.".format(*sys.version_info[:2], sys.platform)),
+    (
+        "Permission denied|Access is denied|Read-only file system",
+        "A file could not be written. Close what uses .venv (a JupyterLab?), check who owns this folder, start again.",
+    ),
+    (
+        "certificate (is not yet valid|has expired)",
+        "By this computer's clock the package index has no valid certificate. Set date and time and start again.",
+    ),
+    (
+        "connection broken|connection reset|timed out|proxy|ssl",
+        "The network or the package index cannot be reached. The first start needs it: connect and start again.",
+    ),
+    (
+        "No matching distribution",
+        "The package named above does not exist for this Python ({}.{} on {}). "
+        "Python 3.11 to 3.14, 64 bit, has them all.".format(*sys.version_info[:2], sys.platform),
+    ),
 ]
 
 
@@ -46,16 +56,21 @@ def stop(sentence):
 def run(*command):
     """One step of the set-up, its output shown as it comes; stops with a sentence that says why it failed."""
     said = ""
-    with subprocess.Popen([str(part) for part in command], cwd=str(ROOT), stderr=subprocess.PIPE,
-                          encoding="utf-8", errors="replace") as step:
+    with subprocess.Popen(
+        [str(part) for part in command], cwd=str(ROOT), stderr=subprocess.PIPE, encoding="utf-8", errors="replace"
+    ) as step:
         for line in step.stderr:
             sys.stderr.write(line)
             said += line
     if step.returncode != 0:
-        if shutil.disk_usage(str(ROOT)).free < 50e6:                # not every tool says so
+        if shutil.disk_usage(str(ROOT)).free < 50e6:  # not every tool says so
             said += "No space left"
-        stop(next((why for words, why in REASONS if re.search(words, said, re.IGNORECASE)),
-                  "The set-up failed; the lines above say why. Mend that and start again."))
+        stop(
+            next(
+                (why for words, why in REASONS if re.search(words, said, re.IGNORECASE)),
+                "The set-up failed; the lines above say why. Mend that and start again.",
+            )
+        )
 
 
 def fingerprint():
@@ -76,7 +91,7 @@ def set_up():
     run(sys.executable, "-m", "venv", VENV, *([] if whole else ["--clear"]))
     install = [PYTHON, "-m", "pip", "install", "--disable-pip-version-check"]
     run(*install, "-r", "requirements.txt")
-    run(*install, "--no-deps", "--no-build-isolation", "-e", ".")   # requirements.txt has setuptools
+    run(*install, "--no-deps", "--no-build-isolation", "-e", ".")  # requirements.txt has setuptools
     if subprocess.call([str(PYTHON), "-m", "mhsa.pretrained"]) != 0:
         print("Lesson 7 has no model yet; it says how to fetch it. The other lessons need none.", flush=True)
     STAMP.write_text(fingerprint())
@@ -86,16 +101,18 @@ def check_home():
     """Jupyter keeps its files there, and without it would stop with a page of Python."""
     home = os.path.expanduser("~")
     if not os.access(home, os.W_OK):
-        stop("Jupyter keeps files in your home folder, and {} does not exist or cannot be written to. Set {} to a "
-             "folder of your own and start again.".format(home, "HOME" if os.name == "posix" else "USERPROFILE"))
+        stop(
+            "Jupyter keeps files in your home folder, and {} does not exist or cannot be written to. Set {} to a "
+            "folder of your own and start again.".format(home, "HOME" if os.name == "posix" else "USERPROFILE")
+        )
 
 
 def become(*command):
     """Hand over to a program of .venv; its exit code is ours, and Ctrl-C reaches it alone."""
     os.chdir(str(ROOT))
     if os.access(str(VENV), os.W_OK):
-        os.environ.setdefault("MPLCONFIGDIR", str(VENV / "matplotlib"))              # else it writes to the home folder
-    for name, folder in (("JUPYTER_CONFIG_PATH", JUPYTER), ("PYTHONPATH", JUPYTER / "lean")):         # see that file
+        os.environ.setdefault("MPLCONFIGDIR", str(VENV / "matplotlib"))  # else it writes to the home folder
+    for name, folder in (("JUPYTER_CONFIG_PATH", JUPYTER), ("PYTHONPATH", JUPYTER / "lean")):  # see that file
         os.environ[name] = os.pathsep.join([str(folder), *filter(None, [os.environ.get(name)])])
     command = [str(PYTHON), *command]
     if os.name == "posix":
@@ -108,29 +125,31 @@ def main(args):
         print(__doc__)
         return
     if args and args[0] not in ("test", "refresh", "slides", "handout") and not args[0].startswith(("-", "notebooks")):
-        stop("{} is no command. These are: test, refresh, slides, handout and --help. Without one, or with options of "
-             "jupyter lab such as --port 9000, it opens the first lesson.".format(args[0]))
-    if sys.version_info < (3, 11):
+        stop(
+            f"{args[0]} is no command. These are: test, refresh, slides, handout and --help. Without one, or with "
+            "options of jupyter lab such as --port 9000, it opens the first lesson."
+        )
+    if sys.version_info < (3, 11):  # noqa: UP036
         stop("Python 3.11 or newer is needed; this is {}.{}. Newer ones: python.org.".format(*sys.version_info))
     check_home()
     if args[:1] in (["refresh"], ["slides"], ["handout"]) and not os.access(str(ROOT), os.W_OK):
-        stop("{} cannot be written to. Copy the course to a folder of your own and start there.".format(ROOT))
+        stop(f"{ROOT} cannot be written to. Copy the course to a folder of your own and start there.")
     try:
         set_up()
     except KeyboardInterrupt:
         stop("Interrupted. The next start repairs the installation.")
     except OSError as error:
-        stop("The set-up failed: {}. Mend that and start again.".format(error))
+        stop(f"The set-up failed: {error}. Mend that and start again.")
     if args[:1] == ["test"]:
-        os.environ.setdefault("OMP_NUM_THREADS", "1")               # files run side by side, the long ones first
+        os.environ.setdefault("OMP_NUM_THREADS", "1")  # files run side by side, the long ones first
         become("-m", "pytest", "-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder", *args[1:])
     elif args[:1] in (["refresh"], ["handout"]):
-        become("tests/notebooks/{}.py".format(args[0]), *args[1:])
+        become(f"tests/notebooks/{args[0]}.py", *args[1:])
     elif args[:1] == ["slides"]:
         become("-m", "nbconvert", "--to", "slides", "--output-dir", "slides", *(args[1:] or ["notebooks/[0-9]*.ipynb"]))
     else:
         lessons = [str(path) for path in (ROOT / "notebooks").glob("*.ipynb")]
-        subprocess.call([str(PYTHON), "-m", "nbformat.sign", *lessons], stdout=subprocess.DEVNULL)   # `jupyter trust`
+        subprocess.call([str(PYTHON), "-m", "nbformat.sign", *lessons], stdout=subprocess.DEVNULL)  # `jupyter trust`
         become("-m", "jupyterlab", *args)
 
 

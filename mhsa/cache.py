@@ -1,4 +1,5 @@
 """The keys and values of the tokens already read, so that a new token computes only its own."""
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -25,8 +26,9 @@ class KVCache:
         """Bytes held by keys and values."""
         return 0 if self.k is None or self.v is None else self.k.nbytes + self.v.nbytes
 
-    def append(self, k: Float[Tensor, "B g T d_k"], v: Float[Tensor, "B g T d_v"]
-               ) -> tuple[Float[Tensor, "B g T_all d_k"], Float[Tensor, "B g T_all d_v"]]:
+    def append(
+        self, k: Float[Tensor, "B g T d_k"], v: Float[Tensor, "B g T d_v"]
+    ) -> tuple[Float[Tensor, "B g T_all d_k"], Float[Tensor, "B g T_all d_v"]]:
         """Add the keys and values of new tokens; return all of them, oldest first.
 
         Raises ValueError, and keeps what it holds, if batch, heads, width, dtype or device differ from before.
@@ -35,11 +37,14 @@ class KVCache:
             check_float(name, new)
             check_alike(name, new, "k", k)
             if new.dim() != 4 or new.shape[:3] != k.shape[:3]:
-                raise ValueError(f"{name} has shape {tuple(new.shape)}; (B, num_kv_heads, T, d) is needed, "
-                                 "the first three as in k")
+                raise ValueError(
+                    f"{name} has shape {tuple(new.shape)}; (B, num_kv_heads, T, d) is needed, the first three as in k"
+                )
             if old is not None and _kind(new) != _kind(old):
-                raise ValueError(f"{name} has (B, num_kv_heads, d, dtype, device) = {_kind(new)}, but the cache holds "
-                                 f"{_kind(old)}; start a new KVCache() for another batch or layer")
+                raise ValueError(
+                    f"{name} has (B, num_kv_heads, d, dtype, device) = {_kind(new)}, but the cache holds "
+                    f"{_kind(old)}; start a new KVCache() for another batch or layer"
+                )
         self.k = k if self.k is None else torch.cat([self.k, k], 2)
         self.v = v if self.v is None else torch.cat([self.v, v], 2)
         return self.k, self.v

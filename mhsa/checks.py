@@ -1,7 +1,8 @@
 """The checks at the door: each names the argument, the value it got and what would do."""
+
 import math
 from collections.abc import Iterable
-from reprlib import repr as short                                  # of a whole tensor, its first letters
+from reprlib import repr as short  # of a whole tensor, its first letters
 
 import torch
 from torch import Tensor
@@ -37,12 +38,14 @@ def divisors(n: int) -> list[int]:
 
 def check_divides(name: str, value: int, of_name: str, of: int) -> None:
     if of % value:
-        raise ValueError(f"{name}={value} does not divide {of_name}={of}; these do: "
-                         f"{', '.join(map(str, divisors(of)))}")
+        raise ValueError(
+            f"{name}={value} does not divide {of_name}={of}; these do: {', '.join(map(str, divisors(of)))}"
+        )
 
 
-def resolve_sizes(d_model: int, num_heads: int, num_kv_heads: int | None = None, d_k: int | None = None,
-                  d_v: int | None = None) -> tuple[int, int, int]:
+def resolve_sizes(
+    d_model: int, num_heads: int, num_kv_heads: int | None = None, d_k: int | None = None, d_v: int | None = None
+) -> tuple[int, int, int]:
     """Fill in the defaults and check them: num_kv_heads = num_heads, d_k = d_model / num_heads, d_v = d_k."""
     check_size("d_model", d_model)
     check_size("num_heads", num_heads)
@@ -72,7 +75,7 @@ def check_float(name: str, value: Tensor) -> None:
 
 def check_alike(name: str, x: Tensor, other_name: str, other: Tensor) -> None:
     """One dtype (autocast converts by itself) and one device."""
-    if x is other:                                                 # self-attention, the usual case
+    if x is other:  # self-attention, the usual case
         return
     if x.dtype != other.dtype and not torch.is_autocast_enabled(x.device.type):
         raise ValueError(f"{name} holds {x.dtype}, {other_name} {other.dtype}; convert one with .to(...)")
@@ -86,21 +89,28 @@ def check_mask(mask: Tensor | None, shape: tuple[int, ...], device: torch.device
         return
     check_type("mask", mask, Tensor)
     if mask.dtype != torch.bool:
-        raise ValueError(f"mask holds {mask.dtype}; torch.bool is needed, True = may attend: "
-                         "mask.bool() if 1 means 'attend', mask == 0 if 0 does")
+        raise ValueError(
+            f"mask holds {mask.dtype}; torch.bool is needed, True = may attend: "
+            "mask.bool() if 1 means 'attend', mask == 0 if 0 does"
+        )
     got = tuple(mask.shape)
     if not any_rank and len(got) not in (2, 4):
-        raise ValueError(f"mask has shape {got}; (T_q, T_k) or (B or 1, h or 1, T_q or 1, T_k) is needed: "
-                         "mask[:, None] if it is (B, T_q, T_k), mask[None] if it is (h, T_q, T_k)")
+        raise ValueError(
+            f"mask has shape {got}; (T_q, T_k) or (B or 1, h or 1, T_q or 1, T_k) is needed: "
+            "mask[:, None] if it is (B, T_q, T_k), mask[None] if it is (h, T_q, T_k)"
+        )
     if len(got) > len(shape) or any(m not in (1, n) for m, n in zip(reversed(got), reversed(shape))):
-        raise ValueError(f"mask has shape {got}, which does not broadcast to the scores' shape {shape}; its last two "
-                         f"axes are (T_q, T_k) = {shape[-2:]}, and padding_mask() makes one for padding")
+        raise ValueError(
+            f"mask has shape {got}, which does not broadcast to the scores' shape {shape}; its last two "
+            f"axes are (T_q, T_k) = {shape[-2:]}, and padding_mask() makes one for padding"
+        )
     if mask.device != device:
         raise ValueError(f"mask lies on {mask.device}, the scores on {device}; move it with .to(...)")
 
 
-def check_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float | None,
-                    dropout_p: float) -> None:
+def check_attention(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float | None, dropout_p: float
+) -> None:
     """q (..., T_q, d_k), k (..., T_k, d_k), v (..., T_k, d_v) with equal leading axes, one dtype and one device."""
     if scale is not None and (not isinstance(scale, (int, float)) or not math.isfinite(scale)):
         raise ValueError(f"scale={short(scale)} is not a finite number (int or float)")
@@ -111,8 +121,9 @@ def check_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale:
         if x.dim() < 2 or x.shape[-1] == 0:
             raise ValueError(f"{name} has shape {tuple(x.shape)}; (..., T, d) is needed, d of at least 1")
         if x.shape[:-2] != q.shape[:-2]:
-            raise ValueError(f"{name} has shape {tuple(x.shape)}, q {tuple(q.shape)}; "
-                             "all axes before the last two must be equal")
+            raise ValueError(
+                f"{name} has shape {tuple(x.shape)}, q {tuple(q.shape)}; all axes before the last two must be equal"
+            )
     if k.shape[-1] != q.shape[-1]:
         raise ValueError(f"q has d_k={q.shape[-1]}, k has d_k={k.shape[-1]}; they must be equal")
     if v.shape[-2] != k.shape[-2]:
@@ -120,8 +131,17 @@ def check_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale:
     check_mask(mask, (*q.shape[:-1], k.shape[-2]), q.device, any_rank=True)
 
 
-def check_inputs(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, *, widths: tuple[int, ...],
-                 num_heads: int, weight: Tensor, past: int = 0) -> None:
+def check_inputs(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    *,
+    widths: tuple[int, ...],
+    num_heads: int,
+    weight: Tensor,
+    past: int = 0,
+) -> None:
     """query (B, T_q, d_model), key (B, T_k, key_dim), value (B, T_k, value_dim) and mask fit the module and each other.
 
     widths: (d_model, key_dim, value_dim); weight: one of the module's; past: the keys that wait in a cache.
@@ -136,7 +156,8 @@ def check_inputs(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None,
     if key.shape[0] != query.shape[0]:
         raise ValueError(f"key has a batch of {key.shape[0]}, query of {query.shape[0]}; they must be equal")
     if value.shape[:2] != key.shape[:2]:
-        raise ValueError(f"value has (B, T_k) = {tuple(value.shape[:2])}, key {tuple(key.shape[:2])}; "
-                         "each key needs one value")
+        raise ValueError(
+            f"value has (B, T_k) = {tuple(value.shape[:2])}, key {tuple(key.shape[:2])}; each key needs one value"
+        )
     check_alike("query", query, "the module's weights", weight)
     check_mask(mask, (query.shape[0], num_heads, query.shape[1], past + key.shape[1]), query.device)

@@ -1,4 +1,5 @@
 """Parameters, FLOPs and bytes of one multi-head attention layer, counted before it is built."""
+
 from typing import NamedTuple
 
 import torch
@@ -8,6 +9,7 @@ from mhsa.checks import check_flag, check_size, resolve_sizes, short
 
 class Preset(NamedTuple):
     """A published model's attention; num_kv_heads is None where every head has its own keys and values."""
+
     d_model: int
     num_heads: int
     num_kv_heads: int | None
@@ -31,6 +33,7 @@ PRESETS = {
 
 class ParameterCount(NamedTuple):
     """Numbers in the weights; per_head: the slices of the four matrices that one query head uses, without biases."""
+
     w_q: int
     w_k: int
     w_v: int
@@ -45,6 +48,7 @@ class ParameterCount(NamedTuple):
 
 class FlopCount(NamedTuple):
     """FLOPs by part: one multiply-add is 2; softmax is 5 a score (scale, maximum, subtract, exponential, divide)."""
+
     projections: int
     scores: int
     softmax: int
@@ -58,6 +62,7 @@ class FlopCount(NamedTuple):
 
 class MemoryCount(NamedTuple):
     """Bytes by part; kv_cache is the part of qkv that decoding would keep, so it is not added to the total."""
+
     weights: int
     qkv: int
     scores: int
@@ -68,9 +73,17 @@ class MemoryCount(NamedTuple):
         return self.weights + self.qkv + self.scores
 
 
-def count_parameters(d_model: int, num_heads: int, *, num_kv_heads: int | None = None, d_k: int | None = None,
-                     d_v: int | None = None, key_dim: int | None = None, value_dim: int | None = None,
-                     bias: bool = False) -> ParameterCount:
+def count_parameters(
+    d_model: int,
+    num_heads: int,
+    *,
+    num_kv_heads: int | None = None,
+    d_k: int | None = None,
+    d_v: int | None = None,
+    key_dim: int | None = None,
+    value_dim: int | None = None,
+    bias: bool = False,
+) -> ParameterCount:
     """The parameters of MultiHeadAttention with the same arguments. Raises ValueError where that does."""
     g, d_k, d_v = resolve_sizes(d_model, num_heads, num_kv_heads, d_k, d_v)
     key_dim = d_model if key_dim is None else key_dim
@@ -78,14 +91,27 @@ def count_parameters(d_model: int, num_heads: int, *, num_kv_heads: int | None =
     check_size("key_dim", key_dim)
     check_size("value_dim", value_dim)
     check_flag("bias", bias)
-    return ParameterCount(w_q=d_model * num_heads * d_k, w_k=key_dim * g * d_k, w_v=value_dim * g * d_v,
-                          w_o=num_heads * d_v * d_model,
-                          bias=(num_heads * d_k + g * d_k + g * d_v + d_model) if bias else 0,
-                          per_head=(d_model + key_dim) * d_k + (value_dim + d_model) * d_v)
+    return ParameterCount(
+        w_q=d_model * num_heads * d_k,
+        w_k=key_dim * g * d_k,
+        w_v=value_dim * g * d_v,
+        w_o=num_heads * d_v * d_model,
+        bias=(num_heads * d_k + g * d_k + g * d_v + d_model) if bias else 0,
+        per_head=(d_model + key_dim) * d_k + (value_dim + d_model) * d_v,
+    )
 
 
-def count_flops(B: int, T: int, d_model: int, num_heads: int, *, T_k: int | None = None,
-                num_kv_heads: int | None = None, d_k: int | None = None, d_v: int | None = None) -> FlopCount:
+def count_flops(
+    B: int,
+    T: int,
+    d_model: int,
+    num_heads: int,
+    *,
+    T_k: int | None = None,
+    num_kv_heads: int | None = None,
+    d_k: int | None = None,
+    d_v: int | None = None,
+) -> FlopCount:
     """FLOPs of one forward pass with T queries and T_k keys (default T), every score computed, without biases.
 
     Raises ValueError for bad sizes.
@@ -96,13 +122,26 @@ def count_flops(B: int, T: int, d_model: int, num_heads: int, *, T_k: int | None
     check_size("T_k", T_k)
     g, d_k, d_v = resolve_sizes(d_model, num_heads, num_kv_heads, d_k, d_v)
     h = num_heads
-    return FlopCount(projections=2 * B * d_model * (T * h * d_k + T_k * g * (d_k + d_v)),
-                     scores=2 * B * h * T * T_k * d_k, softmax=5 * B * h * T * T_k, mix=2 * B * h * T * T_k * d_v,
-                     output=2 * B * T * h * d_v * d_model)
+    return FlopCount(
+        projections=2 * B * d_model * (T * h * d_k + T_k * g * (d_k + d_v)),
+        scores=2 * B * h * T * T_k * d_k,
+        softmax=5 * B * h * T * T_k,
+        mix=2 * B * h * T * T_k * d_v,
+        output=2 * B * T * h * d_v * d_model,
+    )
 
 
-def count_memory(B: int, T: int, d_model: int, num_heads: int, *, num_kv_heads: int | None = None,
-                 d_k: int | None = None, d_v: int | None = None, dtype: torch.dtype = torch.float32) -> MemoryCount:
+def count_memory(
+    B: int,
+    T: int,
+    d_model: int,
+    num_heads: int,
+    *,
+    num_kv_heads: int | None = None,
+    d_k: int | None = None,
+    d_v: int | None = None,
+    dtype: torch.dtype = torch.float32,
+) -> MemoryCount:
     """Bytes of the weights, of q, k and v, and of one T×T score map a head and sentence (which a fused kernel never
     stores). Raises ValueError for bad sizes or a dtype that is not a torch.dtype."""
     check_size("B", B)
@@ -112,5 +151,9 @@ def count_memory(B: int, T: int, d_model: int, num_heads: int, *, num_kv_heads: 
     g, d_k, d_v = resolve_sizes(d_model, num_heads, num_kv_heads, d_k, d_v)
     weights = count_parameters(d_model, num_heads, num_kv_heads=g, d_k=d_k, d_v=d_v).total
     kv = B * T * g * (d_k + d_v)
-    return MemoryCount(weights=dtype.itemsize * weights, qkv=dtype.itemsize * (B * T * num_heads * d_k + kv),
-                       scores=dtype.itemsize * B * num_heads * T * T, kv_cache=dtype.itemsize * kv)
+    return MemoryCount(
+        weights=dtype.itemsize * weights,
+        qkv=dtype.itemsize * (B * T * num_heads * d_k + kv),
+        scores=dtype.itemsize * B * num_heads * T * T,
+        kv_cache=dtype.itemsize * kv,
+    )

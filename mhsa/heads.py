@@ -1,4 +1,5 @@
 """From one wide tensor to h heads and back. Splitting copies nothing; merging copies at most once."""
+
 from jaxtyping import Shaped
 from torch import Tensor
 

@@ -1,4 +1,5 @@
 """Boolean masks, True = may attend (the opposite of nn.MultiheadAttention's)."""
+
 from collections.abc import Sequence
 
 import torch
@@ -8,8 +9,9 @@ from torch import Tensor
 from mhsa.checks import check_size, short
 
 
-def causal_mask(T_q: int, T_k: int | None = None, *,
-                device: torch.device | str | None = None) -> Bool[Tensor, "T_q T_k"]:
+def causal_mask(
+    T_q: int, T_k: int | None = None, *, device: torch.device | str | None = None
+) -> Bool[Tensor, "T_q T_k"]:
     """(T_q, T_k), True = may attend: each query sees the keys up to its own place. T_k defaults to T_q.
 
     Aligned at the bottom right: the last query sees every key, as a new token sees a whole cache. (The is_causal flag

@@ -5,6 +5,7 @@ gradients, where nn.MultiheadAttention takes its own compiled fast path if h is 
 mode, with gradients of the input and of every parameter. The floor is the work that cannot be left out, each piece on
 inputs that lie ready: four matrix products and the fused kernel, with no split, merge or check between them.
 """
+
 import os
 import platform
 import random
@@ -14,7 +15,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from itertools import accumulate, product
 from multiprocessing import get_context
 from pathlib import Path
@@ -32,16 +33,21 @@ from mhsa.count import count_flops, count_memory
 from mhsa.heads import split_heads
 from mhsa.layers import MultiHeadAttention, MultiHeadAttentionLoop
 
-ASSETS = Path(__file__).parents[1] / "assets"                       # where what was measured is recorded
+ASSETS = Path(__file__).parents[1] / "assets"  # where what was measured is recorded
 
 SPEED_NAMES = ("ours", "ours, weights", "torch", "torch, weights", "floor")
-KERNELS = {"flash": SDPBackend.FLASH_ATTENTION, "memory-efficient": SDPBackend.EFFICIENT_ATTENTION,
-           "cuDNN": SDPBackend.CUDNN_ATTENTION, "math": SDPBackend.MATH}
-LARGEST_MAP = 2**30                                     # bytes of the maps of one pass, B·h·T·T numbers
+KERNELS = {
+    "flash": SDPBackend.FLASH_ATTENTION,
+    "memory-efficient": SDPBackend.EFFICIENT_ATTENTION,
+    "cuDNN": SDPBackend.CUDNN_ATTENTION,
+    "math": SDPBackend.MATH,
+}
+LARGEST_MAP = 2**30  # bytes of the maps of one pass, B·h·T·T numbers
 
 
 class Cell(NamedTuple):
     """One shape, in one direction: forward, or forward and backward."""
+
     B: int
     T: int
     d_model: int
@@ -61,8 +67,14 @@ class Cell(NamedTuple):
         return count_flops(self.B, self.T, self.d_model, self.num_heads).total / 1e9
 
 
-def cells_of(*, B: Iterable[int], T: Iterable[int], d_model: Iterable[int], num_heads: Iterable[int],
-             backward: Iterable[bool] = (False, True)) -> list[Cell]:
+def cells_of(
+    *,
+    B: Iterable[int],
+    T: Iterable[int],
+    d_model: Iterable[int],
+    num_heads: Iterable[int],
+    backward: Iterable[bool] = (False, True),
+) -> list[Cell]:
     """Every combination in which num_heads divides d_model."""
     return [Cell(*sizes) for sizes in product(B, T, d_model, num_heads, backward) if sizes[2] % sizes[3] == 0]
 
@@ -70,9 +82,12 @@ def cells_of(*, B: Iterable[int], T: Iterable[int], d_model: Iterable[int], num_
 def about(device: str) -> dict[str, str]:
     """When and where something was measured, and with what."""
     cpu = f"CPU {platform.machine()} ({torch.backends.cpu.get_cpu_capability()}), {torch.get_num_threads()} threads"
-    return {"date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-            "device": torch.cuda.get_device_name() if device == "cuda" else cpu,
-            "python": platform.python_version(), "torch": torch.__version__}
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "device": torch.cuda.get_device_name() if device == "cuda" else cpu,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+    }
 
 
 def check_writable(file: Path) -> None:
@@ -82,11 +97,13 @@ def check_writable(file: Path) -> None:
         if file.exists():
             open(file, "r+b").close()
     except OSError as error:
-        sys.exit(f"{file} cannot be written ({error.strerror}), so nothing was run. Copy the course, or name another "
-                 "place.")
+        sys.exit(
+            f"{file} cannot be written ({error.strerror}), so nothing was run. Copy the course, or name another place."
+        )
 
 
 # What runs
+
 
 @torch.random.fork_rng(range(torch.cuda.device_count()))
 def contestants(cell: Cell, *, device: str = "cpu", dtype: torch.dtype = torch.float32) -> dict[str, Callable[[], Any]]:
@@ -103,7 +120,7 @@ def contestants(cell: Cell, *, device: str = "cpu", dtype: torch.dtype = torch.f
         "ours": lambda: ours(x),
         "ours, causal": lambda: ours(x, is_causal=True),
         "ours, weights": lambda: ours(x, need_weights=True)[0],
-        "looped": lambda: loop.w_o(torch.cat([head(x) for head in loop.heads], -1)),        # one map at a time
+        "looped": lambda: loop.w_o(torch.cat([head(x) for head in loop.heads], -1)),  # one map at a time
         "torch": lambda: theirs(x, x, x, need_weights=False)[0],
         "torch, weights": lambda: theirs(x, x, x, average_attn_weights=False)[0],
     }
@@ -111,8 +128,10 @@ def contestants(cell: Cell, *, device: str = "cpu", dtype: torch.dtype = torch.f
     if not cell.backward:
         return forwards | {"floor": floor}
     layers = {"looped": loop, "torch": theirs, "torch, weights": theirs}
-    return {name: _with_backward(forward, [x, *layers.get(name, ours).parameters()], [x])
-            for name, forward in forwards.items()} | {"floor": _with_backward(floor, ready, results)}
+    return {
+        name: _with_backward(forward, [x, *layers.get(name, ours).parameters()], [x])
+        for name, forward in forwards.items()
+    } | {"floor": _with_backward(floor, ready, results)}
 
 
 def _floor(ours: MultiHeadAttention, x: Tensor) -> tuple[Callable[[], Any], list[Tensor], list[Tensor]]:
@@ -122,26 +141,34 @@ def _floor(ours: MultiHeadAttention, x: Tensor) -> tuple[Callable[[], Any], list
     merged = torch.randn_like(x, requires_grad=x.requires_grad)
 
     def call() -> tuple[Tensor, ...]:
-        return (F.linear(x, ours.w_q.weight, ours.w_q.bias), F.linear(x, ours.w_k.weight, ours.w_k.bias),
-                F.linear(x, ours.w_v.weight, ours.w_v.bias), F.scaled_dot_product_attention(q, k, v),
-                F.linear(merged, ours.w_o.weight, ours.w_o.bias))
+        return (
+            F.linear(x, ours.w_q.weight, ours.w_q.bias),
+            F.linear(x, ours.w_k.weight, ours.w_k.bias),
+            F.linear(x, ours.w_v.weight, ours.w_v.bias),
+            F.scaled_dot_product_attention(q, k, v),
+            F.linear(merged, ours.w_o.weight, ours.w_o.bias),
+        )
+
     return call, [x, q, k, v, merged, *ours.parameters()], [x, x, x, heads, x]
 
 
 def _with_backward(forward: Callable[[], Any], inputs: list[Tensor], like: list[Tensor]) -> Callable[[], Any]:
-    torch.manual_seed(1)                                                            # the same for every contestant
+    torch.manual_seed(1)  # the same for every contestant
     gradients = [torch.randn_like(out) for out in like]
     return lambda: torch.autograd.grad(forward(), inputs, gradients)
 
 
 # Kernels
 
+
 def named_kernels(call: Callable[[], Any]) -> tuple[dict[str, Callable[[], Any]], dict[str, str]]:
     """(name -> call held to that one kernel, name -> torch's reason for refusing it)"""
+
     def held_to(backend: SDPBackend) -> Callable[[], Any]:
         def held() -> Any:
             with sdpa_kernel(backend):
                 return call()
+
         return held
 
     calls, refused = {}, {}
@@ -150,9 +177,12 @@ def named_kernels(call: Callable[[], Any]) -> tuple[dict[str, Callable[[], Any]]
             warnings.simplefilter("always")
             try:
                 held_to(backend)()
-            except RuntimeError as error:                                           # on a GPU it warns of the reason
-                reasons = [text for text in map(lambda warning: str(warning.message), said)
-                           if "because" not in text and "disabled" not in text]     # of the kernels not held to
+            except RuntimeError as error:  # on a GPU it warns of the reason
+                reasons = [
+                    text
+                    for text in map(lambda warning: str(warning.message), said)
+                    if "because" not in text and "disabled" not in text
+                ]  # of the kernels not held to
                 refused[name] = (reasons or [str(error)])[0].splitlines()[0]
             else:
                 calls[name] = held_to(backend)
@@ -164,14 +194,17 @@ def chosen_kernel(call: Callable[[], Any]) -> str:
     with _record() as record:
         call()
     prefix = "aten::_scaled_dot_product_"
-    return next((event.key.removeprefix(prefix) for event in record.key_averages() if event.key.startswith(prefix)),
-                "none")
+    return next(
+        (event.key.removeprefix(prefix) for event in record.key_averages() if event.key.startswith(prefix)), "none"
+    )
 
 
 # Time
 
-def time_interleaved(calls: dict[str, Callable[[], Any]], *, repeats: int = 15, warmup: int = 2, device: str = "cpu"
-                     ) -> dict[str, float]:
+
+def time_interleaved(
+    calls: dict[str, Callable[[], Any]], *, repeats: int = 15, warmup: int = 2, device: str = "cpu"
+) -> dict[str, float]:
     """Median seconds of each call. Each round runs every call once, in a new order: a slow moment slows them all.
 
     On device="cuda" the time between two CUDA events. The first `warmup` rounds are not counted.
@@ -179,8 +212,10 @@ def time_interleaved(calls: dict[str, Callable[[], Any]], *, repeats: int = 15, 
     check_size("repeats", repeats)
     seconds_of = _cuda_seconds if device == "cuda" else _cpu_seconds
     order = random.Random(0)
-    rounds = [{name: seconds_of(calls[name]) for name in order.sample(list(calls), len(calls))}
-              for _ in range(warmup + repeats)]
+    rounds = [
+        {name: seconds_of(calls[name]) for name in order.sample(list(calls), len(calls))}
+        for _ in range(warmup + repeats)
+    ]
     return {name: statistics.median(times[name] for times in rounds[warmup:]) for name in calls}
 
 
@@ -196,11 +231,12 @@ def _cuda_seconds(call: Callable[[], Any]) -> float:
     call()
     end.record()
     end.synchronize()
-    return start.elapsed_time(end) / 1000                                           # it counts milliseconds
+    return start.elapsed_time(end) / 1000  # it counts milliseconds
 
 
-def measure_speed(cell: Cell, *, device: str = "cpu", dtype: torch.dtype = torch.float32, repeats: int = 15
-                  ) -> dict[str, Any]:
+def measure_speed(
+    cell: Cell, *, device: str = "cpu", dtype: torch.dtype = torch.float32, repeats: int = 15
+) -> dict[str, Any]:
     """The cell's sizes and median seconds by name; on a GPU the named kernels too, with those that torch refused."""
     with torch.set_grad_enabled(cell.backward):
         every, refused = contestants(cell, device=device, dtype=dtype), {}
@@ -213,6 +249,7 @@ def measure_speed(cell: Cell, *, device: str = "cpu", dtype: torch.dtype = torch
 
 
 # Memory
+
 
 def peak_extra_bytes(call: Callable[[], Any], *, device: str = "cpu") -> int:
     """The most bytes of new tensors alive at once during call(), by torch's own record of every allocation."""
@@ -242,5 +279,5 @@ def in_fresh_process(function: Callable[..., Any], *args: Any, **kwargs: Any) ->
 
 
 def _record(profile_memory: bool = False) -> profile:
-    os.environ.setdefault("KINETO_LOG_LEVEL", "9")                                  # the profiler writes on stderr
+    os.environ.setdefault("KINETO_LOG_LEVEL", "9")  # the profiler writes on stderr
     return profile(activities=[ProfilerActivity.CPU], profile_memory=profile_memory)

@@ -2,6 +2,7 @@
 
 Takes any weights (B, h, T, T), rows = queries. All heads of a model at once: torch.cat(encoding.weights, 1).
 """
+
 import math
 import string
 import unicodedata
@@ -17,11 +18,12 @@ from mhsa.heads import merge_heads, split_heads
 from mhsa.layers import MultiHeadAttention
 
 SHARES = ("previous", "next", "first", "separator", "punctuation", "same word", "self")
-SPECIAL = ("[CLS]", "[SEP]", "[PAD]")                               # set around a sentence by BERT; no words
+SPECIAL = ("[CLS]", "[SEP]", "[PAD]")  # set around a sentence by BERT; no words
 
 
-def pattern_scores(tokens: Sequence[Sequence[str]],
-                   weights: Float[Tensor, "B h T T"]) -> dict[str, Float[Tensor, " h"]]:
+def pattern_scores(
+    tokens: Sequence[Sequence[str]], weights: Float[Tensor, "B h T T"]
+) -> dict[str, Float[Tensor, " h"]]:
     """One score a head and pattern: {name: (h,)}; tokens: B lists, and what is beyond a list's length is padding.
 
     SHARES: the mean weight on the previous token, the next one, the first one, [SEP], punctuation, the same word
@@ -38,19 +40,21 @@ def pattern_scores(tokens: Sequence[Sequence[str]],
         check_size(f"len(tokens[{b}])", len(own))
         if len(own) > weights.shape[-1]:
             raise ValueError(f"tokens[{b}] has {len(own)} tokens, weights have T={weights.shape[-1]}")
-        for name, (value, counts) in row_scores(own, weights[b, :, :len(own), :len(own)]).items():
+        for name, (value, counts) in row_scores(own, weights[b, :, : len(own), : len(own)]).items():
             total[name] = total.get(name, 0) + value[:, counts].sum(-1)
             rows[name] = rows.get(name, 0) + counts.sum()
     return {name: total[name] / rows[name] for name in total}
 
 
-def row_scores(tokens: Sequence[str], weights: Float[Tensor, "h T T"]
-               ) -> dict[str, tuple[Float[Tensor, "h T"], Bool[Tensor, " T"]]]:
+def row_scores(
+    tokens: Sequence[str], weights: Float[Tensor, "h T T"]
+) -> dict[str, tuple[Float[Tensor, "h T"], Bool[Tensor, " T"]]]:
     """Of one sentence: the score of each query, and whether the query counts."""
     T, place = len(tokens), torch.arange(len(tokens))
     words = torch.tensor([token not in SPECIAL for token in tokens])
-    scores = {name: ((weights * wanted).sum(-1), wanted.any(-1) & words)
-              for name, wanted in wanted_keys(tokens).items()}
+    scores = {
+        name: ((weights * wanted).sum(-1), wanted.any(-1) & words) for name, wanted in wanted_keys(tokens).items()
+    }
     scores["entropy"] = torch.special.entr(weights).sum(-1) / math.log(max(T, 2)), words & (T > 1)
     scores["distance"] = (weights * (place[:, None] - place).abs()).sum(-1), words
     return scores
@@ -60,7 +64,7 @@ def wanted_keys(tokens: Sequence[str]) -> dict[str, Bool[Tensor, "T T"]]:
     """For each pattern of SHARES: which keys (columns) a query (row) should read."""
     T = len(tokens)
     place = torch.arange(T)
-    step = place - place[:, None]                                   # key minus query
+    step = place - place[:, None]  # key minus query
     texts, numbers = whole_words(tokens)
     comparable = [not (text in (*SPECIAL, "[UNK]") or is_punctuation(text)) for text in texts]
     same_text = torch.tensor([[known and a == b for b in texts] for a, known in zip(texts, comparable)])
@@ -69,8 +73,15 @@ def wanted_keys(tokens: Sequence[str]) -> dict[str, Bool[Tensor, "T T"]]:
     def columns(flags: list[bool]) -> Tensor:
         return torch.tensor(flags).expand(T, T)
 
-    found = (step == -1, step == 1, (place == 0).expand(T, T), columns([token == "[SEP]" for token in tokens]),
-             columns([is_punctuation(token) for token in tokens]), same_text & (number != number[:, None]), step == 0)
+    found = (
+        step == -1,
+        step == 1,
+        (place == 0).expand(T, T),
+        columns([token == "[SEP]" for token in tokens]),
+        columns([is_punctuation(token) for token in tokens]),
+        same_text & (number != number[:, None]),
+        step == 0,
+    )
     return dict(zip(SHARES, found, strict=True))
 
 
@@ -90,21 +101,24 @@ def is_punctuation(token: str) -> bool:
     return bool(token) and all(c in string.punctuation or unicodedata.category(c).startswith("P") for c in token)
 
 
-def head_similarity(weights: Float[Tensor, "B h T T"], mask: Bool[Tensor, "B T"] | None = None
-                    ) -> Float[Tensor, "h h"]:
+def head_similarity(weights: Float[Tensor, "B h T T"], mask: Bool[Tensor, "B T"] | None = None) -> Float[Tensor, "h h"]:
     """The share of attention that two heads have in common: the mean over queries of sum_k min(a_k, b_k).
 
     1: equal rows, 0: no key in common. mask (B, T), True = a real token; without it every token is.
     """
     check_weights(weights)
-    rows = weights.transpose(0, 1)                                  # (h, B, T, T)
-    rows = rows.flatten(1, 2) if mask is None else rows[:, mask]    # (h, rows, T)
+    rows = weights.transpose(0, 1)  # (h, B, T, T)
+    rows = rows.flatten(1, 2) if mask is None else rows[:, mask]  # (h, rows, T)
     return torch.stack([torch.minimum(own, rows).sum(-1).mean(-1) for own in rows])
 
 
-def ablate_heads(layer: MultiHeadAttention, x: Float[Tensor, "B T d_model"], heads: Mapping[int, str], *,
-                 mask: Bool[Tensor, "B 1 1 T"] | None = None
-                 ) -> tuple[Float[Tensor, "B T d_model"], Float[Tensor, "B h T T"]]:
+def ablate_heads(
+    layer: MultiHeadAttention,
+    x: Float[Tensor, "B T d_model"],
+    heads: Mapping[int, str],
+    *,
+    mask: Bool[Tensor, "B 1 1 T"] | None = None,
+) -> tuple[Float[Tensor, "B T d_model"], Float[Tensor, "B h T T"]]:
     """(out, weights) of a layer whose heads {head: "zero" or "mean"} hand over nothing, or always their mean.
 
     The mean is the head's own over all tokens of x; those a padding mask (True = may attend) hides are left out.
@@ -120,7 +134,7 @@ def ablate_heads(layer: MultiHeadAttention, x: Float[Tensor, "B T d_model"], hea
     if not heads:
         return out, weights
     values = split_heads(layer.w_v(x), layer.num_kv_heads).repeat_interleave(layer.num_heads // layer.num_kv_heads, 1)
-    mixed = weights @ values                                        # (B, h, T, d_v)
+    mixed = weights @ values  # (B, h, T, d_v)
     real = torch.ones(x.shape[:2], dtype=torch.bool) if mask is None else mask[:, 0, 0].expand(x.shape[:2])
     for head, how in heads.items():
         mixed[:, head] = 0 if how == "zero" else mixed[:, head][real].mean(0)
@@ -134,13 +148,14 @@ def ablation_effects(model, texts: Sequence[str], how: str = "zero") -> Float[Te
     mask = whole.mask[:, None, None]
 
     def cosine(place: int, head: int) -> float:
-        x = whole.hidden[place - 1]                                 # up to here nothing changes
-        for number, layer in enumerate(model.layers[place - 1:], place):
+        x = whole.hidden[place - 1]  # up to here nothing changes
+        for number, layer in enumerate(model.layers[place - 1 :], place):
             x, _ = layer(x, mask, {head: how} if number == place else {})
         return (replace(whole, hidden=[x]).embedding * whole.embedding).sum(-1).mean().item()
 
-    return torch.tensor([[cosine(place, head) for head in range(model.num_heads)]
-                         for place in range(1, model.num_layers + 1)])
+    return torch.tensor(
+        [[cosine(place, head) for head in range(model.num_heads)] for place in range(1, model.num_layers + 1)]
+    )
 
 
 def check_weights(weights: Tensor) -> None:

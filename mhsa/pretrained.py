@@ -3,6 +3,7 @@
 `python -m mhsa.pretrained` fetches its data files once. load_minilm() reads them without network, and checks them.
 Source: Devlin et al. 2019 (BERT), Wang et al. 2020 (MiniLM), Reimers and Gurevych 2019 (sentence embeddings).
 """
+
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,13 +24,24 @@ from mhsa.modelfiles import ModelFilesError, fetch, find
 from mhsa.patterns import ablate_heads
 
 # Names of Hugging Face's BERT -> ours, replaced in this order
-NAMES = {"bert.": "", "LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias",
-         "embeddings.word_embeddings": "words", "embeddings.position_embeddings": "positions",
-         "embeddings.token_type_embeddings": "types", "embeddings.LayerNorm": "norm", "encoder.layer.": "layers.",
-         "attention.self.query": "attention.w_q", "attention.self.key": "attention.w_k",
-         "attention.self.value": "attention.w_v", "attention.output.dense": "attention.w_o",
-         "attention.output.LayerNorm": "attention_norm", "intermediate.dense": "widen", "output.dense": "narrow",
-         "output.LayerNorm": "output_norm"}
+NAMES = {
+    "bert.": "",
+    "LayerNorm.gamma": "LayerNorm.weight",
+    "LayerNorm.beta": "LayerNorm.bias",
+    "embeddings.word_embeddings": "words",
+    "embeddings.position_embeddings": "positions",
+    "embeddings.token_type_embeddings": "types",
+    "embeddings.LayerNorm": "norm",
+    "encoder.layer.": "layers.",
+    "attention.self.query": "attention.w_q",
+    "attention.self.key": "attention.w_k",
+    "attention.self.value": "attention.w_v",
+    "attention.output.dense": "attention.w_o",
+    "attention.output.LayerNorm": "attention_norm",
+    "intermediate.dense": "widen",
+    "output.dense": "narrow",
+    "output.LayerNorm": "output_norm",
+}
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,6 +53,7 @@ class Encoding:
     weights: (B, h, T, T) each, one a layer, rows = queries: layer l is weights[l - 1]
     mask: (B, T), True = a real token
     """
+
     tokens: list[list[str]]
     hidden: list[Float[Tensor, "B T d_model"]]
     weights: list[Float[Tensor, "B h T T"]]
@@ -95,16 +108,18 @@ class MiniLM(nn.Module):
         ablate = {} if ablate is None else ablate
         for place in ablate:
             if place not in product(range(1, self.num_layers + 1), range(self.num_heads)):
-                raise ValueError(f"ablate names {place!r}; (layer, head) from (1, 0) to "
-                                 f"({self.num_layers}, {self.num_heads - 1}) is needed")
+                raise ValueError(
+                    f"ablate names {place!r}; (layer, head) from (1, 0) to "
+                    f"({self.num_layers}, {self.num_heads - 1}) is needed"
+                )
         read = [self.tokenizer.encode(text) for text in check_texts(texts)]
         lengths = [len(text.ids) for text in read]
         T = max(lengths)
-        if T > self.max_tokens:
+        if self.max_tokens < T:
             raise ValueError(f"texts[{lengths.index(T)}] has {T} tokens; the model reads at most {self.max_tokens}")
-        ids = torch.tensor([text.ids + [0] * (T - len(text.ids)) for text in read])                 # (B, T)
-        mask = padding_mask(lengths, T)                                                             # (B, 1, 1, T)
-        hidden = [self.norm(self.words(ids) + self.positions.weight[:T] + self.types.weight[0])]    # (B, T, d_model)
+        ids = torch.tensor([text.ids + [0] * (T - len(text.ids)) for text in read])  # (B, T)
+        mask = padding_mask(lengths, T)  # (B, 1, 1, T)
+        hidden = [self.norm(self.words(ids) + self.positions.weight[:T] + self.types.weight[0])]  # (B, T, d_model)
         weights = []
         for number, layer in enumerate(self.layers, 1):
             x, maps = layer(hidden[-1], mask, {head: how for (at, head), how in ablate.items() if at == number})
@@ -117,7 +132,7 @@ def check_texts(texts: str | Sequence[str]) -> list[str]:
     texts = [texts] if isinstance(texts, str) else texts
     if not isinstance(texts, Sequence) or not texts or not all(isinstance(text, str) for text in texts):
         raise ValueError(f"texts={short(texts)} is neither a text nor a list of texts")
-    return [text.encode(errors="replace").decode() for text in texts]           # half a character becomes "?"
+    return [text.encode(errors="replace").decode() for text in texts]  # half a character becomes "?"
 
 
 def load_minilm(path: str | Path | None = None) -> MiniLM:
@@ -133,14 +148,16 @@ def load_minilm(path: str | Path | None = None) -> MiniLM:
         stored = load_file(folder / "model.safetensors")
         if config["model_type"] != "bert" or config["hidden_act"] != "gelu":
             raise ValueError(f"its config.json says {config['model_type']} with {config['hidden_act']}")
-        with torch.device("meta"):                                              # the weights are filled in below
+        with torch.device("meta"):  # the weights are filled in below
             model = MiniLM(config, tokenizer)
         for theirs, ours in NAMES.items():
             stored = {name.replace(theirs, ours): weight for name, weight in stored.items()}
         model.load_state_dict({name: stored[name].float() for name in model.state_dict()}, assign=True)
-    except Exception as error:                                                  # tokenizers raises no narrower one
-        raise ModelFilesError(f"path={folder} is no folder with config.json, tokenizer.json and model.safetensors of a "
-                              f"BERT: {type(error).__name__}, {' '.join(str(error).split())[:300]}") from None
+    except Exception as error:  # tokenizers raises no narrower one
+        raise ModelFilesError(
+            f"path={folder} is no folder with config.json, tokenizer.json and model.safetensors of a "
+            f"BERT: {type(error).__name__}, {' '.join(str(error).split())[:300]}"
+        ) from None
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return model.eval().requires_grad_(False)

@@ -5,6 +5,7 @@ lie. What travels is the sum over the heads: of the output going forward, of the
 `torchrun --standalone --nproc-per-node 2 -m mhsa.shard` prints what each process holds and sends: by NCCL if there is
 a GPU for each, else by gloo on the CPU. Source: Shoeybi et al. 2019 (Megatron-LM), section 3.
 """
+
 import os
 import socket
 import sys
@@ -34,6 +35,7 @@ from mhsa.layers import MultiHeadAttention
 
 class Share(NamedTuple):
     """One process's part: its heads, the bytes of its parameters, the bytes that it gave to others in each pass."""
+
     num_heads: int
     bytes_held: int
     sent_forward: int
@@ -45,24 +47,28 @@ class ShardReport(NamedTuple):
 
     gradients: of "query" and of each parameter ("w_q.weight", …), put together from all processes.
     """
+
     out: Tensor
     gradients: dict[str, Tensor]
     shares: list[Share]
 
     def __str__(self) -> str:
         lines = ["process  heads    bytes held  sent forward  sent backward"]
-        lines += [f"{rank:7} {share.num_heads:6} {share.bytes_held:13,} {share.sent_forward:13,} "
-                  f"{share.sent_backward:14,}" for rank, share in enumerate(self.shares)]
+        lines += [
+            f"{rank:7} {share.num_heads:6} {share.bytes_held:13,} {share.sent_forward:13,} {share.sent_backward:14,}"
+            for rank, share in enumerate(self.shares)
+        ]
         return "\n".join(lines)
 
 
 class SentBytes(TorchDispatchMode):
     """While it is on, adds up the bytes of each tensor that this process gives to an all-reduce."""
+
     total = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if DTensor in types:
-            return NotImplemented                       # it comes again, with the plain tensor of this process
+            return NotImplemented  # it comes again, with the plain tensor of this process
         if func.overloadpacket is torch.ops._c10d_functional.all_reduce:
             self.total += args[0].nbytes
         return func(*args, **(kwargs or {}))
@@ -74,8 +80,11 @@ def shard(layer: MultiHeadAttention, mesh: DeviceMesh) -> MultiHeadAttention:
     Raises ValueError where the heads, or the heads of keys and values, do not divide by the processes.
     """
     check_shares(layer, mesh.size())
-    parallelize_module(layer, mesh, {"w_q": ColwiseParallel(), "w_k": ColwiseParallel(), "w_v": ColwiseParallel(),
-                                     "w_o": RowwiseParallel()})
+    parallelize_module(
+        layer,
+        mesh,
+        {"w_q": ColwiseParallel(), "w_k": ColwiseParallel(), "w_v": ColwiseParallel(), "w_o": RowwiseParallel()},
+    )
     layer.num_heads //= mesh.size()
     layer.num_kv_heads //= mesh.size()
     return layer
@@ -85,7 +94,7 @@ def check_shares(layer: MultiHeadAttention, num_processes: int) -> None:
     check_type("layer", layer, MultiHeadAttention)
     check_size("num_processes", num_processes)
     name = "num_heads" if layer.num_kv_heads == layer.num_heads else "num_kv_heads"
-    check_divides("num_processes", num_processes, name, layer.num_kv_heads)         # which divides num_heads
+    check_divides("num_processes", num_processes, name, layer.num_kv_heads)  # which divides num_heads
 
 
 def run_in_group(layer: MultiHeadAttention, query: Tensor) -> ShardReport:
@@ -98,20 +107,20 @@ def run_in_group(layer: MultiHeadAttention, query: Tensor) -> ShardReport:
     mesh = init_device_mesh(device, (num_processes,))
     layer = shard(layer.to(device).eval(), mesh)
     query = query.detach().to(device).requires_grad_()
-    shared = DTensor.from_local(query, mesh, [Replicate()])         # q, k and v add up its gradient before it travels
+    shared = DTensor.from_local(query, mesh, [Replicate()])  # q, k and v add up its gradient before it travels
     with SentBytes() as forward:
         out = layer(shared)
     with SentBytes() as backward:
         (out.square().sum() / 2).backward()
-    parameters: dict[str, Any] = dict(layer.named_parameters())     # DTensors now
+    parameters: dict[str, Any] = dict(layer.named_parameters())  # DTensors now
     held = sum(p.to_local().untyped_storage().nbytes() for p in parameters.values())
     figures = torch.tensor([layer.num_heads, held, forward.total, backward.total], device=device)
     gathered = [torch.empty_like(figures) for _ in range(num_processes)]
-    dist.all_gather(gathered, figures)                              # numbers; all_gather_object() would send pickles
+    dist.all_gather(gathered, figures)  # numbers; all_gather_object() would send pickles
     shares = [Share(*figures.tolist()) for figures in gathered]
     gradients = {name: p.grad.full_tensor() for name, p in parameters.items() if p.grad is not None}
     results = {"out": out.detach(), "query": query.grad, **gradients}
-    results = {name: result.cpu().clone() for name, result in results.items()}      # clone() waits for what still comes
+    results = {name: result.cpu().clone() for name, result in results.items()}  # clone() waits for what still comes
     return ShardReport(results.pop("out"), results, shares)
 
 
@@ -123,27 +132,40 @@ def run_sharded(layer: MultiHeadAttention, query: Tensor, num_processes: int = 2
     RuntimeError when a process fails or is killed, TimeoutError. However it ends, no process is left.
     """
     check_shares(layer, num_processes)
-    check_inputs(query, query, query, None, widths=(layer.d_model, layer.key_dim, layer.value_dim),
-                 num_heads=layer.num_heads, weight=layer.w_o.weight)
+    check_inputs(
+        query,
+        query,
+        query,
+        None,
+        widths=(layer.d_model, layer.key_dim, layer.value_dim),
+        num_heads=layer.num_heads,
+        weight=layer.w_o.weight,
+    )
     check_size("query.numel()", query.numel())
     check_size("timeout", timeout)
     spawn = get_context("spawn")
     with TemporaryDirectory() as folder:
         try:
             torch.save((layer, query), Path(folder, "job"))
-            _load(Path(folder, "job"), type(layer), torch.nn.Linear)                # as each process will
-        except Exception as error:                                                  # pickle raises several kinds
+            _load(Path(folder, "job"), type(layer), torch.nn.Linear)  # as each process will
+        except Exception as error:  # pickle raises several kinds
             raise ValueError(f"layer cannot be sent to other processes: {error}; without its hooks it can") from error
-        processes = [spawn.Process(target=_work, args=(rank, num_processes, folder, timeout, type(layer)),
-                                   daemon=True, name=f"process {rank} of {num_processes}")
-                     for rank in range(num_processes)]
+        processes = [
+            spawn.Process(
+                target=_work,
+                args=(rank, num_processes, folder, timeout, type(layer)),
+                daemon=True,
+                name=f"process {rank} of {num_processes}",
+            )
+            for rank in range(num_processes)
+        ]
         try:
             for rank, process in enumerate(processes):
-                Path(folder, f"log{rank}").touch()                                  # also if it fails before it writes
+                Path(folder, f"log{rank}").touch()  # also if it fails before it writes
                 process.start()
             _wait(processes, folder, timeout)
         finally:
-            for process in [p for p in processes if p.pid is not None]:             # those that were started
+            for process in [p for p in processes if p.pid is not None]:  # those that were started
                 process.kill()
                 process.join()
         return _load(Path(folder, "report"), ShardReport, Share)
@@ -153,7 +175,7 @@ def _wait(processes: Sequence[BaseProcess], folder: str, timeout: int) -> None:
     """Return when all have ended well; raise as soon as one has not."""
     deadline = time.monotonic() + timeout
     while True:
-        codes = [process.exitcode for process in processes]                         # None while it runs, -signal
+        codes = [process.exitcode for process in processes]  # None while it runs, -signal
         if any(codes):
             raise RuntimeError("\n".join(_failures(processes, codes, folder)) + "\nThe others were ended too.")
         if None not in codes:
@@ -165,12 +187,20 @@ def _wait(processes: Sequence[BaseProcess], folder: str, timeout: int) -> None:
 
 def _failures(processes: Sequence[BaseProcess], codes: list[int | None], folder: str) -> list[str]:
     """Those that were killed; if none was, those that failed, with what they printed."""
-    killed = [f"{process.name} was ended by signal {-code} ({strsignal(-code)})"
-              for process, code in zip(processes, codes) if code and code < 0]
-    unsaid = ('It printed nothing. Does the script call run_sharded() under `if __name__ == "__main__":`? '
-              "Is the layer's class in a file?")                     # not in a notebook: a new process cannot find it
-    return killed or [f"{process.name} failed:\n{Path(folder, f'log{rank}').read_text() or unsaid}"
-                      for rank, (process, code) in enumerate(zip(processes, codes)) if code]
+    killed = [
+        f"{process.name} was ended by signal {-code} ({strsignal(-code)})"
+        for process, code in zip(processes, codes)
+        if code and code < 0
+    ]
+    unsaid = (
+        'It printed nothing. Does the script call run_sharded() under `if __name__ == "__main__":`? '
+        "Is the layer's class in a file?"
+    )  # not in a notebook: a new process cannot find it
+    return killed or [
+        f"{process.name} failed:\n{Path(folder, f'log{rank}').read_text() or unsaid}"
+        for rank, (process, code) in enumerate(zip(processes, codes))
+        if code
+    ]
 
 
 def _load(file: Path, *kinds: type) -> Any:
@@ -188,11 +218,11 @@ def _work(rank: int, num_processes: int, folder: str, timeout: int, kind: type[M
         os.dup2(log.fileno(), 2)
     Thread(target=_end_with_parent, daemon=True).start()
     loopback = next(name for _, name in socket.if_nameindex() if name.startswith("lo"))
-    os.environ["GLOO_SOCKET_IFNAME"] = loopback                                     # no look-up of the host's name
+    os.environ["GLOO_SOCKET_IFNAME"] = loopback  # no look-up of the host's name
     try:
         layer, query = _load(Path(folder, "job"), kind, torch.nn.Linear)
         # A file needs no free port, and FileStore, unlike its URL, takes any name
-        store = dist.FileStore(str(Path(folder, "store")), num_processes)           # pyright: ignore  (documented)
+        store = dist.FileStore(str(Path(folder, "store")), num_processes)  # pyright: ignore  (documented)
         dist.init_process_group(store=store, rank=rank, world_size=num_processes, timeout=timedelta(seconds=timeout))
         report = run_in_group(layer, query)
         if rank == 0:
@@ -221,13 +251,15 @@ def main() -> None:
     if "RANK" not in os.environ:
         sys.exit("one process has nobody to share with: torchrun --standalone --nproc-per-node 2 -m mhsa.shard")
     dist.init_process_group()
-    torch.manual_seed(0)                                                            # the same layer in every process
+    torch.manual_seed(0)  # the same layer in every process
     layer, query = MultiHeadAttention(512, 8), torch.randn(1, 128, 512)
     alone, nbytes = layer(query), sum(p.nbytes for p in layer.parameters())
     report = run_in_group(layer, query)
     if dist.get_rank() == 0:
-        print(f"B=1, T=128, d_model=512, h=8, float32: {nbytes:,} bytes of weights\n{report}\n"
-              f"largest difference from one process: {(report.out - alone).abs().max():.0e}")
+        print(
+            f"B=1, T=128, d_model=512, h=8, float32: {nbytes:,} bytes of weights\n{report}\n"
+            f"largest difference from one process: {(report.out - alone).abs().max():.0e}"
+        )
     _leave(0)
 
 

@@ -1,4 +1,5 @@
 """Toy sentences, small enough to print whole, and toy tasks whose right attention map is known."""
+
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,13 +11,13 @@ from torch.nn import functional as F
 
 from mhsa.checks import check_size, short
 
-SENTENCE = ("Mia", "lost", "her", "keys")                          # her -> Mia, lost -> Mia, keys -> her
+SENTENCE = ("Mia", "lost", "her", "keys")  # her -> Mia, lost -> Mia, keys -> her
 
 STORY = (*SENTENCE, "and", "Tom", "found", "them")
-RELATIONS = {                                                      # for each word of STORY the place it refers to
-    "subject": (0, 0, 0, 0, 5, 5, 5, 5),                           # who acts in its half: Mia, then Tom
-    "antecedent": (0, 1, 0, 3, 4, 5, 6, 3),                        # her -> Mia, them -> keys, any other word itself
-    "neighbour": (0, 0, 1, 2, 3, 4, 5, 6),                         # the word before; the first has none but itself
+RELATIONS = {  # for each word of STORY the place it refers to
+    "subject": (0, 0, 0, 0, 5, 5, 5, 5),  # who acts in its half: Mia, then Tom
+    "antecedent": (0, 1, 0, 3, 4, 5, 6, 3),  # her -> Mia, them -> keys, any other word itself
+    "neighbour": (0, 0, 1, 2, 3, 4, 5, 6),  # the word before; the first has none but itself
 }
 
 
@@ -43,6 +44,7 @@ class Task:
 
     sources: tokens (B, T) -> (B, m, T), for every question and place the place of the answer
     """
+
     name: str
     T: int
     vocab: int
@@ -58,7 +60,7 @@ class Task:
 
     def targets(self, tokens: Int[Tensor, "B T"]) -> Int[Tensor, "B T m"]:
         """The right answers."""
-        sources = self.sources(tokens)                                              # (B, m, T)
+        sources = self.sources(tokens)  # (B, m, T)
         return tokens[:, None].expand_as(sources).gather(2, sources).mT % self.classes
 
     def ideal(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B m T T"]:
@@ -119,7 +121,7 @@ def lookup(T: int = 8, classes: int = 4) -> Task:
 
     def sources(tokens: Tensor) -> Tensor:
         keys = tokens // classes
-        with_next_key = keys.argsort(-1).gather(1, (keys + 1) % T)                  # argsort: where each key stands
+        with_next_key = keys.argsort(-1).gather(1, (keys + 1) % T)  # argsort: where each key stands
         one_back = (torch.arange(T) - 1) % T
         return torch.stack([with_next_key, one_back.expand_as(keys)], 1)
 

@@ -1,4 +1,5 @@
 """Every step of the head split on a real tensor: what moves, what is only looked at differently, and where."""
+
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,12 +10,13 @@ from torch import Tensor
 from mhsa.checks import check_size, resolve_sizes
 from mhsa.count import count_memory
 
-LARGEST_REAL = 64 * 2**20                                          # bytes; above it the same walk runs on meta tensors
+LARGEST_REAL = 64 * 2**20  # bytes; above it the same walk runs on meta tensors
 
 
 @dataclass(frozen=True)
 class Step:
     """One step: its result's shape, strides (in elements), bytes and FLOPs. copies: it only moved numbers elsewhere."""
+
     name: str
     code: str
     shape: tuple[int, ...]
@@ -25,7 +27,7 @@ class Step:
     flops: int
     axes: str
     d_k: int
-    mixed: bool = False                                            # split by view(B, h, T, d_k): tokens are mixed
+    mixed: bool = False  # split by view(B, h, T, d_k): tokens are mixed
 
     def where(self, b: int, t: int, c: int) -> tuple[tuple[int, ...], int] | None:
         """Index of column c of token t of sentence b in this step, and its offset in memory (in elements).
@@ -41,10 +43,13 @@ class Step:
         if b >= B or t >= T or c >= d_model:
             raise ValueError(f"(b, t, c) = {(b, t, c)} lies outside (B, T, d_model) = {sizes}")
         row, head, column = t, c // d, c % d
-        if self.mixed:                                             # this split counts on as the numbers lie in memory
+        if self.mixed:  # this split counts on as the numbers lie in memory
             head, row, column = (t * d_model + c) // (T * d), (t * d_model + c) // d % T, c % d
-        place = {"B T d_model": (b, row, head * d + column), "B T h d_k": (b, row, head, column),
-                 "B h T d_k": (b, head, row, column)}[self.axes]
+        place = {
+            "B T d_model": (b, row, head * d + column),
+            "B T h d_k": (b, row, head, column),
+            "B h T d_k": (b, head, row, column),
+        }[self.axes]
         return place, sum(i * s for i, s in zip(place, self.strides))
 
 
@@ -57,15 +62,17 @@ def trace_shapes(batch: int, tokens: int, d_model: int, num_heads: int, *, wrong
     B, T, h = batch, tokens, num_heads
     nbytes = count_memory(B, T, d_model, h).total
     if nbytes >= 2**63:
-        raise ValueError(f"batch={B}, tokens={T} and d_model={d_model} need more bytes than 64-bit addresses reach; "
-                         "smaller sizes will do")
+        raise ValueError(
+            f"batch={B}, tokens={T} and d_model={d_model} need more bytes than 64-bit addresses reach; "
+            "smaller sizes will do"
+        )
     device = "meta" if nbytes > LARGEST_REAL else "cpu"
     x = torch.randn(B, T, d_model, device=device)
     w_q, w_k, w_v, w_o = torch.randn(4, d_model, d_model, device=device)
-    if wrong_split:
-        split = lambda y: y.view(B, h, T, d_k)                     # noqa: E731
+    if wrong_split:  # noqa: SIM108
+        split = lambda y: y.view(B, h, T, d_k)  # noqa: E731
     else:
-        split = lambda y: y.view(B, T, h, d_k).transpose(1, 2)     # noqa: E731
+        split = lambda y: y.view(B, T, h, d_k).transpose(1, 2)  # noqa: E731
     k, v = split(x @ w_k), split(x @ w_v)
 
     walk: list[tuple[str, str, str, Callable[[Tensor], Tensor]]] = [
@@ -87,13 +94,25 @@ def trace_shapes(batch: int, tokens: int, d_model: int, num_heads: int, *, wrong
     for name, code, axes, run in walk:
         after = run(before)
         flops = after.numel() * (2 * before.shape[-1] if "@" in code else 5 if name == "weights" else 0)
-        moves = code.split(" = ")[-1].startswith(("q.", "z."))        # a method call, no product
-        steps.append(Step(name, code, tuple(after.shape), after.stride(), after.is_contiguous(),
-                          moves and _storage(after) != _storage(before), after.nbytes, flops, axes, d_k,
-                          mixed=wrong_split and len(steps) > 1 and min(T, h) > 1))
+        moves = code.split(" = ")[-1].startswith(("q.", "z."))  # a method call, no product
+        steps.append(
+            Step(
+                name,
+                code,
+                tuple(after.shape),
+                after.stride(),
+                after.is_contiguous(),
+                moves and _storage(after) != _storage(before),
+                after.nbytes,
+                flops,
+                axes,
+                d_k,
+                mixed=wrong_split and len(steps) > 1 and min(T, h) > 1,
+            )
+        )
         before = after
     return steps
 
 
 def _storage(x: Tensor) -> int:
-    return x.untyped_storage()._cdata                              # data_ptr() is 0 for every meta tensor
+    return x.untyped_storage()._cdata  # data_ptr() is 0 for every meta tensor

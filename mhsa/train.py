@@ -5,6 +5,7 @@ Its number of parameters does not depend on the number of heads. The weights of 
 so that a step is a handful of batched products for all of them. What a seed draws and learns does not depend on the
 other seeds.
 """
+
 import argparse
 import json
 import os
@@ -31,8 +32,8 @@ from mhsa.measure import ASSETS, about, check_writable
 from mhsa.toys import Task, copy_two_sources, lookup, relations, reverse, story
 
 RECORD, WEIGHTS = ASSETS / "one_vs_many.json", ASSETS / "one_vs_many_weights.json"
-D_MODEL, LR = 16, 0.005                                             # unless told otherwise
-HELD_OUT = 512                                                      # sequences a seed that accuracy is measured on
+D_MODEL, LR = 16, 0.005  # unless told otherwise
+HELD_OUT = 512  # sequences a seed that accuracy is measured on
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class ToyRun:
     tokens (S, vocab, d_model), places (S, T, d_model), w_qkv (S, layers, 3·d_model, d_model), w_o (S, layers, d_model,
     d_model), readout (S, m·classes, d_model); rows are outputs, as in nn.Linear.
     """
+
     task: Task
     num_heads: int
     seeds: tuple[int, ...]
@@ -64,14 +66,13 @@ class ToyRun:
         d_model = w["w_o"].shape[-1]
         layer = MultiHeadAttention(d_model, self.num_heads)
         w_q, w_k, w_v = w["w_qkv"][number].chunk(3)
-        layer.load_state_dict({"w_q.weight": w_q, "w_k.weight": w_k, "w_v.weight": w_v,
-                               "w_o.weight": w["w_o"][number]})
+        layer.load_state_dict({"w_q.weight": w_q, "w_k.weight": w_k, "w_v.weight": w_v, "w_o.weight": w["w_o"][number]})
         return layer.eval()
 
     def logits(self, tokens: Tensor, seed: int) -> Tensor:
         """tokens (B, T) -> (B, T, m, classes), a score for every possible answer."""
         one = {name: w[None] for name, w in self._of(seed).items()}
-        logits = _forward(one, tokens[None], self.num_heads)                        # (1, m·classes, T·B)
+        logits = _forward(one, tokens[None], self.num_heads)  # (1, m·classes, T·B)
         return logits.view(self.task.m, self.task.classes, *tokens.mT.shape).permute(3, 2, 0, 1)
 
     def _of(self, seed: int) -> dict[str, Tensor]:
@@ -94,8 +95,18 @@ def _one_thread() -> Iterator[None]:
 
 @_one_thread()
 @torch.enable_grad()
-def train_toy(task: Task, num_heads: int, seeds: Iterable[int] = range(5), *, d_model: int = D_MODEL, steps: int = 300,
-              batch: int = 32, lr: float = LR, num_layers: int = 1, hidden: int = 0) -> ToyRun:
+def train_toy(
+    task: Task,
+    num_heads: int,
+    seeds: Iterable[int] = range(5),
+    *,
+    d_model: int = D_MODEL,
+    steps: int = 300,
+    batch: int = 32,
+    lr: float = LR,
+    num_layers: int = 1,
+    hidden: int = 0,
+) -> ToyRun:
     """Train the model on the task, all seeds at once, `steps` steps of Adam with `batch` new sequences each.
 
     num_layers: attention layers; all but the last add their output to what they read
@@ -108,13 +119,13 @@ def train_toy(task: Task, num_heads: int, seeds: Iterable[int] = range(5), *, d_
 
     generators = [torch.Generator().manual_seed(seed) for seed in seeds]
     weights = _first_weights(task, d_model, num_layers, hidden, generators)
-    tokens, targets = _draw(task, steps * batch, generators)                        # (S, …, T), (S, m, T, …)
+    tokens, targets = _draw(task, steps * batch, generators)  # (S, …, T), (S, m, T, …)
     optimizer = torch.optim.Adam(weights.values(), lr, fused=True)
     for step in range(steps):
         now = slice(step * batch, (step + 1) * batch)
-        logits = _forward(weights, tokens[:, now], num_heads)                       # (S, m·classes, T·B)
+        logits = _forward(weights, tokens[:, now], num_heads)  # (S, m·classes, T·B)
         answers = targets[..., now].reshape(len(seeds) * task.m, -1)
-        loss = len(seeds) * F.cross_entropy(logits.view(len(answers), task.classes, -1), answers)   # each seed's, added
+        loss = len(seeds) * F.cross_entropy(logits.view(len(answers), task.classes, -1), answers)  # each seed's, added
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -123,12 +134,13 @@ def train_toy(task: Task, num_heads: int, seeds: Iterable[int] = range(5), *, d_
     tokens, targets = _draw(task, HELD_OUT, generators)
     with torch.no_grad():
         logits = _forward(weights, tokens, num_heads).view(len(seeds), task.m, task.classes, task.T, HELD_OUT)
-    accuracy = (logits.argmax(2) == targets).float().mean((2, 3))                   # (S, m)
+    accuracy = (logits.argmax(2) == targets).float().mean((2, 3))  # (S, m)
     return ToyRun(task, num_heads, seeds, weights, accuracy)
 
 
-def _check(task: Task, num_heads: int, *, d_model: int = D_MODEL, lr: float = LR, hidden: int = 0, **sizes: int
-           ) -> None:
+def _check(
+    task: Task, num_heads: int, *, d_model: int = D_MODEL, lr: float = LR, hidden: int = 0, **sizes: int
+) -> None:
     check_type("task", task, Task)
     for name, value in {"num_heads": num_heads, "d_model": d_model, **sizes}.items():
         check_size(name, value)
@@ -140,8 +152,9 @@ def _check(task: Task, num_heads: int, *, d_model: int = D_MODEL, lr: float = LR
 
 def _check_seeds(seeds: Iterable[int]) -> tuple[int, ...]:
     if not isinstance(seeds, Iterable):
-        raise ValueError(f"seeds={short(seeds)} has type {type(seeds).__name__}; whole numbers are needed, as in "
-                         "range(5)")
+        raise ValueError(
+            f"seeds={short(seeds)} has type {type(seeds).__name__}; whole numbers are needed, as in range(5)"
+        )
     seeds = tuple(seeds)
     for seed in seeds:
         check_size("seed", seed, minimum=0)
@@ -150,17 +163,23 @@ def _check_seeds(seeds: Iterable[int]) -> tuple[int, ...]:
     return seeds
 
 
-def _first_weights(task: Task, d_model: int, num_layers: int, hidden: int, generators: list[torch.Generator]
-                   ) -> dict[str, Tensor]:
+def _first_weights(
+    task: Task, d_model: int, num_layers: int, hidden: int, generators: list[torch.Generator]
+) -> dict[str, Tensor]:
     """Random weights, each of variance 1 / (columns); embeddings of variance 1."""
-    shapes = {"tokens": (task.vocab, d_model), "places": (task.T, d_model),
-              "w_qkv": (num_layers, 3 * d_model, d_model), "w_o": (num_layers, d_model, d_model)}
+    shapes = {
+        "tokens": (task.vocab, d_model),
+        "places": (task.T, d_model),
+        "w_qkv": (num_layers, 3 * d_model, d_model),
+        "w_o": (num_layers, d_model, d_model),
+    }
     shapes |= {"hidden": (hidden, d_model), "hidden_bias": (hidden,)} if hidden else {}
     shapes |= {"readout": (task.m * task.classes, hidden or d_model)}
 
     def first(name: str, shape: tuple[int, ...]) -> Tensor:
-        scale = 1 if name in ("tokens", "places") else shape[-1]**-0.5
+        scale = 1 if name in ("tokens", "places") else shape[-1] ** -0.5
         return torch.stack([scale * torch.randn(shape, generator=g) for g in generators]).requires_grad_()
+
     return {name: first(name, shape) for name, shape in shapes.items()}
 
 
@@ -174,7 +193,7 @@ def _forward(w: dict[str, Tensor], tokens: Tensor, num_heads: int) -> Tensor:
     """tokens (S, B, T) -> logits (S, m·classes, T·B). The batch stands last: tiny sums over other axes are fast."""
     S, B, T = tokens.shape
     _, vocab, d_model = w["tokens"].shape
-    first_row = vocab * torch.arange(S)[:, None, None]                              # of each seed's own embeddings
+    first_row = vocab * torch.arange(S)[:, None, None]  # of each seed's own embeddings
     x = F.embedding(tokens + first_row, w["tokens"].flatten(0, 1)) + w["places"][:, None]
     x = x.permute(0, 3, 2, 1).reshape(S, d_model, T * B)
     last = w["w_qkv"].shape[1] - 1
@@ -193,16 +212,18 @@ def _attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     Written out, since the fused kernel takes up to five times as long over thousands of maps of 8 × 8.
     """
     q = q / sqrt(q.shape[2])
-    scores = (q[:, :, :, :, None] * k[:, :, :, None]).sum(2)                        # (S, h, T_q, T_k, B)
+    scores = (q[:, :, :, :, None] * k[:, :, :, None]).sum(2)  # (S, h, T_q, T_k, B)
     weights = scores.softmax(3)
-    return (weights[:, :, None] * v[:, :, :, None]).sum(4)                          # (S, h, d_k, T_q, B)
+    return (weights[:, :, None] * v[:, :, :, None]).sum(4)  # (S, h, d_k, T_q, B)
 
 
 # Many settings
 
+
 @dataclass(frozen=True)
 class Cell:
     """One task with one number of heads. accuracy: a list a seed, with a number a question."""
+
     task: str
     T: int
     vocab: int
@@ -230,6 +251,7 @@ class Cell:
 @dataclass(frozen=True)
 class Sweep:
     """The cells of a sweep, its settings (seeds and what train_toy was told), and what it was made with."""
+
     settings: dict[str, Any]
     made: dict[str, str]
     cells: list[Cell]
@@ -240,8 +262,9 @@ class Sweep:
         for cell in self.cells:
             if (cell.task, cell.num_heads) == (name, num_heads):
                 if isinstance(task, Task) and (task.T, task.vocab) != (cell.T, cell.vocab):
-                    raise ValueError(f"task={name!r} has T={task.T}, vocab={task.vocab}; trained was T={cell.T}, "
-                                     f"vocab={cell.vocab}")
+                    raise ValueError(
+                        f"task={name!r} has T={task.T}, vocab={task.vocab}; trained was T={cell.T}, vocab={cell.vocab}"
+                    )
                 return cell
         there = ", ".join(f"({cell.task!r}, {cell.num_heads})" for cell in self.cells)
         raise ValueError(f"there is no cell ({name!r}, {num_heads}); these are: {there}")
@@ -254,8 +277,9 @@ class Sweep:
         return cls(data["settings"], data["made"], [Cell(**cell) for cell in data["cells"]])
 
 
-def sweep_heads(tasks: Task | Sequence[Task], heads: Sequence[int], seeds: Iterable[int] = range(5), **settings: Any
-                ) -> Sweep:
+def sweep_heads(
+    tasks: Task | Sequence[Task], heads: Sequence[int], seeds: Iterable[int] = range(5), **settings: Any
+) -> Sweep:
     """Train every task with every number of heads; settings are those of train_toy.
 
     A keyboard interrupt ends the sweep with the cells that are finished. Raises ValueError, before anything is trained,
@@ -276,8 +300,18 @@ def sweep_heads(tasks: Task | Sequence[Task], heads: Sequence[int], seeds: Itera
         for task, num_heads in tqdm([*product(tasks, heads)], unit="cell", leave=False, disable=not _is_watched()):
             start = time.perf_counter()
             run = train_toy(task, num_heads, seeds, **settings)
-            sweep.cells.append(Cell(task.name, task.T, task.vocab, num_heads, task.predicted(num_heads),
-                                    run.parameters, time.perf_counter() - start, run.accuracy.tolist()))
+            sweep.cells.append(
+                Cell(
+                    task.name,
+                    task.T,
+                    task.vocab,
+                    num_heads,
+                    task.predicted(num_heads),
+                    run.parameters,
+                    time.perf_counter() - start,
+                    run.accuracy.tolist(),
+                )
+            )
     except KeyboardInterrupt:
         print(f"Interrupted: {len(sweep.cells)} of {len(tasks) * len(heads)} cells are finished.")
     for task in tasks:
@@ -293,6 +327,7 @@ def _is_watched() -> bool:
 
 # What is recorded
 
+
 def recorded(name: str) -> Sweep:
     """A full-size sweep from assets: one of SWEEPS."""
     sweeps = json.loads(RECORD.read_text(encoding="utf-8"))
@@ -304,10 +339,16 @@ def recorded(name: str) -> Sweep:
 def load_story_runs() -> dict[int, ToyRun]:
     """number of heads -> a run of one seed, 0, on toys.story(), from assets."""
     data = json.loads(WEIGHTS.read_text(encoding="utf-8"))
-    return {run["num_heads"]: ToyRun(story(), run["num_heads"], (0,),
-                                     {name: torch.tensor(w) for name, w in run["weights"].items()},
-                                     torch.tensor(run["accuracy"]))
-            for run in data["runs"]}
+    return {
+        run["num_heads"]: ToyRun(
+            story(),
+            run["num_heads"],
+            (0,),
+            {name: torch.tensor(w) for name, w in run["weights"].items()},
+            torch.tensor(run["accuracy"]),
+        )
+        for run in data["runs"]
+    }
 
 
 SWEEPS: dict[str, dict[str, Any]] = {
@@ -321,13 +362,22 @@ SWEEPS: dict[str, dict[str, Any]] = {
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m mhsa.train", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", type=Path, default=ASSETS, help=f"where {RECORD.name} and {WEIGHTS.name} are "
-                        "written (default: the course's assets)")
+    parser = argparse.ArgumentParser(
+        prog="python -m mhsa.train", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        default=ASSETS,
+        help=f"where {RECORD.name} and {WEIGHTS.name} are written (default: the course's assets)",
+    )
     parser.add_argument("--seeds", type=int, default=5, metavar="N", help="seeds 0 to N-1 (default: 5)")
-    parser.add_argument("--steps", type=int, metavar="N", help="of Adam, for a trial (default: 300, for the sweeps "
-                        '"long", "large" and "tasks" 900)')
+    parser.add_argument(
+        "--steps",
+        type=int,
+        metavar="N",
+        help='of Adam, for a trial (default: 300, for the sweeps "long", "large" and "tasks" 900)',
+    )
     args = parser.parse_args(arguments)
     steps = {} if args.steps is None else {"steps": args.steps}
     if min([args.seeds, *steps.values()]) < 1:
@@ -350,19 +400,26 @@ def _record(folder: Path, seeds: Iterable[int], steps: dict[str, int]) -> None:
         sweep = sweep_heads(seeds=seeds, **{**what, **steps})
         print(f"{name}: {sweep.settings}, {sweep.made}")
         for cell in sweep.cells:
-            print(f"  {cell.task:16} h={cell.num_heads:<3} {cell.mean:.2f} +/- {cell.spread:.2f}   predicted "
-                  f"{cell.predicted:.2f}   {cell.parameters:,} parameters   {cell.seconds:.1f} s")
+            print(
+                f"  {cell.task:16} h={cell.num_heads:<3} {cell.mean:.2f} +/- {cell.spread:.2f}   predicted "
+                f"{cell.predicted:.2f}   {cell.parameters:,} parameters   {cell.seconds:.1f} s"
+            )
         complete = len(sweep.cells) == len(what["tasks"]) * len(what["heads"])
         if complete or name not in sweeps:
             sweeps[name] = sweep.to_json()
             _write(file, json.dumps(sweeps, indent=1))
         if not complete:
-            raise KeyboardInterrupt                                                 # sweep_heads has held it back
+            raise KeyboardInterrupt  # sweep_heads has held it back
 
     runs = [train_toy(story(), h, (0,), **steps) for h in (1, 2, 4, 8, 16)]
-    data = [{"num_heads": run.num_heads, "accuracy": run.accuracy.tolist(),
-             "weights": {name: w.mul(1e4).round().div(1e4).tolist() for name, w in run.weights.items()}}
-            for run in runs]
+    data = [
+        {
+            "num_heads": run.num_heads,
+            "accuracy": run.accuracy.tolist(),
+            "weights": {name: w.mul(1e4).round().div(1e4).tolist() for name, w in run.weights.items()},
+        }
+        for run in runs
+    ]
     _write(folder / WEIGHTS.name, json.dumps({"runs": data}))
 
 

@@ -1,4 +1,5 @@
 """Property tests that repeat themselves, and the way to see an error as a user sees it."""
+
 import importlib.util
 import os
 import tempfile
@@ -10,7 +11,7 @@ from hypothesis import settings
 
 from mhsa.modelfiles import COMMAND, PACKAGE
 
-os.environ["MHSA_PROGRESS"] = str(Path(tempfile.mkdtemp()) / "progress.json")   # not the user's own
+os.environ["MHSA_PROGRESS"] = str(Path(tempfile.mkdtemp()) / "progress.json")  # not the user's own
 
 settings.register_profile("course", derandomize=True, deadline=None, max_examples=25)
 settings.load_profile("course")

@@ -1,4 +1,5 @@
 """What several tests share: fixed random numbers, a comparison, attention worked out by hand, handles on explorers."""
+
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
@@ -36,6 +37,7 @@ def by_hand(m, query, key, value, allowed=None):
 
     allowed broadcasts to (B, h, T_q, T_k); a query with no key keeps its zeros.
     """
+
     def project(linear, x, heads):
         bias = 0 if linear.bias is None else linear.bias.detach().numpy()
         y = x.detach().numpy() @ linear.weight.detach().numpy().T + bias
@@ -46,7 +48,7 @@ def by_hand(m, query, key, value, allowed=None):
     q, k, v = project(m.w_q, query, h), project(m.w_k, key, m.num_kv_heads), project(m.w_v, value, m.num_kv_heads)
     weights, heads = np.zeros((B, h, T_q, T_k)), np.zeros((B, T_q, h, m.d_v))
     for b, i, t in product(range(B), range(h), range(T_q)):
-        g = i * m.num_kv_heads // h                                # neighbouring heads share keys and values
+        g = i * m.num_kv_heads // h  # neighbouring heads share keys and values
         seen = np.flatnonzero(allowed[b, i, t])
         if len(seen):
             e = np.exp(k[g][b, seen] @ q[i][b, t] / np.sqrt(m.d_k))

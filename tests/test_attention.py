@@ -1,4 +1,5 @@
 """attention(): the formula, its masks, and the number formats it must survive."""
+
 import math
 
 import pytest
@@ -14,12 +15,15 @@ FORMS = [(T, S), (1, S), (T, 1), (S,), (), (1, 1, T, S), (2, 1, 1, S), (1, 3, T,
 
 
 def inputs(*lead, dtype=torch.float64):
-    return (rand(*lead, T, D_K, dtype=dtype), rand(*lead, S, D_K, seed=1, dtype=dtype),
-            rand(*lead, S, D_V, seed=2, dtype=dtype))
+    return (
+        rand(*lead, T, D_K, dtype=dtype),
+        rand(*lead, S, D_K, seed=1, dtype=dtype),
+        rand(*lead, S, D_V, seed=2, dtype=dtype),
+    )
 
 
 def test_weights_are_shares_of_the_exponentials():
-    scores = torch.tensor([[1, 2, 5], [3, 3, 3]]).log()            # 1 + 2 + 5 = 8
+    scores = torch.tensor([[1, 2, 5], [3, 3, 3]]).log()  # 1 + 2 + 5 = 8
     out, weights = attention(scores, EYE, 10 * EYE, scale=1.0)
     same(weights, [[1 / 8, 2 / 8, 5 / 8], [1 / 3] * 3], 1e-6)
     same(out, [[10 / 8, 20 / 8, 50 / 8], [10 / 3] * 3], 1e-6)
@@ -73,7 +77,7 @@ def test_a_score_of_minus_infinity_does_not_open_a_closed_key():
     assert weights[0, 1] == 0 and out[0, 0] in (0, 3)
 
 
-@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")     # torch's own forward mode uses it
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")  # torch's own forward mode uses it
 @pytest.mark.parametrize("grad", [True, False])
 def test_vmap_and_jvp_work_with_and_without_gradients(grad):
     q, k, v = inputs(3)
@@ -94,8 +98,9 @@ def test_vmap_and_jvp_work_with_and_without_gradients(grad):
 def test_without_gradients_the_weights_take_the_place_of_the_scores(monkeypatch):
     """One map less in memory."""
     seen, softmax = [], torch.softmax
-    monkeypatch.setattr(torch, "softmax", lambda scores, dim, out=None: seen.append(out is scores)
-                        or softmax(scores, dim, out=out))
+    monkeypatch.setattr(
+        torch, "softmax", lambda scores, dim, out=None: seen.append(out is scores) or softmax(scores, dim, out=out)
+    )
     for off in (torch.no_grad, torch.enable_grad):
         with off():
             attention(*inputs())
@@ -117,7 +122,7 @@ def test_a_query_with_no_key_reads_nothing(dropout_p):
 
 def test_gradients_are_those_of_small_differences():
     q, k, v = (rand(*shape, seed=shape[1]).requires_grad_() for shape in ((5, 2), (3, 2), (3, 4)))
-    mask = causal_mask(5, 3)                                       # its first two rows are empty
+    mask = causal_mask(5, 3)  # its first two rows are empty
     assert torch.autograd.gradcheck(lambda q, k, v: attention(q, k, v, mask), (q, k, v))
 
 

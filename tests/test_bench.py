@@ -1,4 +1,5 @@
 """mhsa.measure and mhsa.bench: what runs, how time and memory are counted, what is printed. No test asserts a time."""
+
 import json
 import os
 import warnings
@@ -26,7 +27,9 @@ def clock(monkeypatch):
         def run():
             clock.order.append(name)
             clock.now += left.pop(0) if len(left) > 1 else left[0]
+
         return run
+
     clock.call = call
     monkeypatch.setattr(measure.time, "perf_counter", lambda: clock.now)
     return clock
@@ -34,18 +37,19 @@ def clock(monkeypatch):
 
 def test_the_median_leaves_out_the_warm_up_and_one_slow_moment(clock):
     calls = {"steady": clock.call("steady", 50, 3), "rising": clock.call("rising", 9, 1, 90, 5, 7)}
-    assert measure.time_interleaved(calls, repeats=3, warmup=1) == {"steady": 3, "rising": 5}     # rising: 1, 90, 5
+    assert measure.time_interleaved(calls, repeats=3, warmup=1) == {"steady": 3, "rising": 5}  # rising: 1, 90, 5
 
 
 def test_each_round_runs_every_call_once_and_orders_differ(clock):
     measure.time_interleaved({name: clock.call(name, 1) for name in "abc"}, repeats=11, warmup=0)
-    rounds = [tuple(clock.order[i:i + 3]) for i in range(0, len(clock.order), 3)]
+    rounds = [tuple(clock.order[i : i + 3]) for i in range(0, len(clock.order), 3)]
     assert len(rounds) == 11 and {tuple(sorted(r)) for r in rounds} == {("a", "b", "c")} and len(set(rounds)) > 2
 
 
 def test_cuda_times_are_those_between_two_events_in_seconds(clock, monkeypatch):
     class Event:
         """As torch.cuda.Event, on the fake clock."""
+
         def __init__(self, enable_timing):
             assert enable_timing
 
@@ -57,7 +61,7 @@ def test_cuda_times_are_those_between_two_events_in_seconds(clock, monkeypatch):
 
         def elapsed_time(self, end):
             assert end.waited
-            return 1000 * (end.at - self.at)                           # milliseconds
+            return 1000 * (end.at - self.at)  # milliseconds
 
     monkeypatch.setattr(torch.cuda, "Event", Event)
     assert measure.time_interleaved({"a": clock.call("a", 7)}, repeats=3, device="cuda") == {"a": 7}
@@ -76,8 +80,10 @@ def read_only(*args, **options):
     raise OSError(30, "Read-only file system")
 
 
-@pytest.mark.parametrize("trouble, words", [("gone", "No such file or directory"), ("a folder", "Is a directory"),
-                                            ("read-only", "Read-only file system")])
+@pytest.mark.parametrize(
+    "trouble, words",
+    [("gone", "No such file or directory"), ("a folder", "Is a directory"), ("read-only", "Read-only file system")],
+)
 def test_a_file_that_cannot_be_written_is_told_before_minutes_of_work(tmp_path, monkeypatch, trouble, words):
     file = tmp_path / ("gone/x.json" if trouble == "gone" else "x.json")
     if trouble == "a folder":
@@ -106,12 +112,12 @@ def test_contestants_compute_the_same_numbers():
 def test_contestants_compute_the_same_gradients():
     calls = measure.contestants(SMALL._replace(backward=True), dtype=torch.float64)
     grads = {name: call() for name, call in calls.items() if name not in ("floor", "ours, causal")}
-    x, *each, weight, bias = grads["looped"]                           # a head's weight and bias after the other
+    x, *each, weight, bias = grads["looped"]  # a head's weight and bias after the other
     w_q, b_q, w_k, b_k, w_v, b_v = (torch.cat(each[i::6]) for i in range(6))
     grads["ours, looped"] = [x, w_q, b_q, w_k, b_k, w_v, b_v, weight, bias]
     del grads["looped"]
     for name, (x, *parameters) in grads.items():
-        if name.startswith("ours"):                                    # torch keeps W_Q, W_K and W_V in one block
+        if name.startswith("ours"):  # torch keeps W_Q, W_K and W_V in one block
             *qkv, weight, bias = parameters
             parameters = [torch.cat(qkv[0::2]), torch.cat(qkv[1::2]), weight, bias]
         grads[name] = [x, *parameters]
@@ -122,6 +128,7 @@ def test_contestants_compute_the_same_gradients():
 
 class Operations(TorchDispatchMode):
     """Names of the operations that compute or copy, in order; views cost nothing and are left out."""
+
     VIEWS = ("t", "view", "_unsafe_view", "transpose", "expand")
 
     def __init__(self):
@@ -154,7 +161,7 @@ def test_a_kernel_that_torch_refuses_is_named_with_the_reason():
     with torch.no_grad():
         ours = measure.contestants(SMALL, dtype=torch.float64)["ours"]
         calls, refused = measure.named_kernels(ours)
-        assert list(calls) == ["flash", "math"] and list(refused) == ["memory-efficient", "cuDNN"]     # on a CPU
+        assert list(calls) == ["flash", "math"] and list(refused) == ["memory-efficient", "cuDNN"]  # on a CPU
         assert "memory-efficient" not in refused["memory-efficient"] and refused["memory-efficient"]
         for call in calls.values():
             same(call(), ours())
@@ -162,11 +169,16 @@ def test_a_kernel_that_torch_refuses_is_named_with_the_reason():
 
 def test_the_reason_is_the_warning_about_the_kernel_asked_for():
     """As torch puts it on a GPU: the error says only that no kernel is left."""
+
     def call():
-        for text in ("Flash attention kernel not used because:", "Math attention has been runtime disabled.",
-                     "head dim should be at most 256"):
-            warnings.warn(text)
+        for text in (
+            "Flash attention kernel not used because:",
+            "Math attention has been runtime disabled.",
+            "head dim should be at most 256",
+        ):
+            warnings.warn(text, stacklevel=1)
         raise RuntimeError("No available kernel.")
+
     calls, refused = measure.named_kernels(call)
     assert calls == {} and set(refused.values()) == {"head dim should be at most 256"} and len(refused) == 4
 
@@ -185,7 +197,8 @@ def test_the_peak_counts_what_lives_at_once():
     def call():
         kept.append(torch.empty(1009))
         for _ in range(3):
-            torch.empty(2003)                                          # freed at once
+            torch.empty(2003)  # freed at once
+
     assert measure.peak_extra_bytes(call) == 4 * (1009 + 2003)
     assert measure.peak_extra_bytes(lambda: kept.clear()) == 0
 
@@ -193,16 +206,18 @@ def test_the_peak_counts_what_lives_at_once():
 @pytest.mark.parametrize("backward", [False, True])
 def test_memory_grows_with_tokens_and_with_their_square_once_weights_are_asked_for(backward):
     def growth(name):
-        sizes = (Cell(1, T, 16, 2, backward) for T in (1024, 2048))    # below, the CPU kernel takes smaller blocks
+        sizes = (Cell(1, T, 16, 2, backward) for T in (1024, 2048))  # below, the CPU kernel takes smaller blocks
         small, large = (measure.measure_memory(cell, name) for cell in sizes)
         return large["bytes"] / small["bytes"]
+
     assert growth("ours") <= 2.2 and growth("ours, causal") <= 2.2 and growth("ours, weights") > 3.5
-    assert growth("torch, weights") > 3.5 and (growth("torch") > 3.5) != backward     # its fast path stores the map
+    assert growth("torch, weights") > 3.5 and (growth("torch") > 3.5) != backward  # its fast path stores the map
 
 
 def test_a_loop_over_heads_holds_one_map_and_a_batch_all_of_them():
-    looped, batched = (measure.measure_memory(Cell(1, 512, 14, 7, False), name)["bytes"]
-                       for name in ("looped", "ours, weights"))
+    looped, batched = (
+        measure.measure_memory(Cell(1, 512, 14, 7, False), name)["bytes"] for name in ("looped", "ours, weights")
+    )
     one_map = 4 * 512**2
     assert 7 * one_map < batched < 8 * one_map and one_map < looped < 2 * one_map
 
@@ -215,8 +230,8 @@ def test_a_cell_is_a_shape_whose_heads_divide_it():
     cells = measure.cells_of(B=(1,), T=(7,), d_model=(9, 10), num_heads=(2, 3))
     assert cells == [(1, 7, 9, 3, False), (1, 7, 9, 3, True), (1, 7, 10, 2, False), (1, 7, 10, 2, True)]
     assert len(measure.cells_of(**bench.GRID)) == 3 * 5 * 9 * 2
-    assert Cell(32, 1024, 512, 8, True).map_fits and not Cell(32, 1024, 768, 12, True).map_fits     # 1 and 1.5 GiB
-    assert Cell(1, 100, 1000, 10, False).gflop == pytest.approx(0.8 + 0.04 + 5e-4)                 # softmax: 5 a score
+    assert Cell(32, 1024, 512, 8, True).map_fits and not Cell(32, 1024, 768, 12, True).map_fits  # 1 and 1.5 GiB
+    assert Cell(1, 100, 1000, 10, False).gflop == pytest.approx(0.8 + 0.04 + 5e-4)  # softmax: 5 a score
 
 
 def test_means_of_ratios_are_geometric():
@@ -225,11 +240,15 @@ def test_means_of_ratios_are_geometric():
 
 
 def test_the_command_prints_every_cell_and_writes_json(tmp_path, capsys):
-    bench.main("--B 1 --T 3 5 --d-model 14 --num-heads 2 3 --repeats 1 --json".split() + [str(tmp_path / "out.json")])
+    bench.main(
+        ["--B", "1", "--T", "3", "5", "--d-model", "14", "--num-heads", "2", "3", "--repeats", "1", "--json"]
+        + [str(tmp_path / "out.json")]
+    )
     out, err = capsys.readouterr()
     result = json.loads((tmp_path / "out.json").read_text())
     assert [[row[size] for size in Cell._fields] for row in result["cells"]] == [
-        [1, T, 14, 2, backward] for T in (3, 5) for backward in (False, True)]
+        [1, T, 14, 2, backward] for T in (3, 5) for backward in (False, True)
+    ]
     assert all(set(row["seconds"]) == set(measure.SPEED_NAMES) for row in result["cells"])
     assert result["torch"] == torch.__version__ and result["device"] and result["date"] and not result["left_out"]
     assert "forward+backward (2 cells)" in out and "4/4" in err and "4/4" not in out
@@ -237,7 +256,10 @@ def test_the_command_prints_every_cell_and_writes_json(tmp_path, capsys):
 
 
 def test_what_is_left_out_is_said(tmp_path, capsys):
-    bench.main("--B 32 --T 1024 --d-model 12 --num-heads 1 12 --gflop 0 --json".split() + [str(tmp_path / "out.json")])
+    bench.main(
+        ["--B", "32", "--T", "1024", "--d-model", "12", "--num-heads", "1", "12", "--gflop", "0", "--json"]
+        + [str(tmp_path / "out.json")]
+    )
     out = capsys.readouterr().out
     assert "forward above 0 GFLOP (B x T x d_model x h): 32x1024x12x1\n" in out
     assert "a score map above 1 GiB (B x T x d_model x h): 32x1024x12x12\n" in out
@@ -247,15 +269,36 @@ def test_what_is_left_out_is_said(tmp_path, capsys):
 
 def test_the_memory_command_prints_growth(monkeypatch, capsys):
     fresh = []
-    monkeypatch.setattr(bench, "in_fresh_process", lambda f, cell, name, **options: fresh.append((cell, name))
-                        or {**cell._asdict(), "name": name, "bytes": 2**20 * cell.T**2})
+    monkeypatch.setattr(
+        bench,
+        "in_fresh_process",
+        lambda f, cell, name, **options: (
+            fresh.append((cell, name)) or {**cell._asdict(), "name": name, "bytes": 2**20 * cell.T**2}
+        ),
+    )
     monkeypatch.setattr(measure, "LARGEST_MAP", 4 * 2 * 16**2)
-    bench.main("--memory --T 16 32 --num-heads 2".split())
+    bench.main(["--memory", "--T", "16", "32", "--num-heads", "2"])
     lines = [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("  1 ")]
-    assert len(lines) == 24 and len(set(fresh)) == 17                     # seven would store too large a map
-    assert lines[0] == "1 16 512 2 f ours 256.0 -".split() and lines[1] == "1 32 512 2 f ours 1024.0 4.00".split()
-    assert [line[5] for line in lines if "left" in line] == ["ours,", "looped", "torch", "torch,",
-                                                                   "ours,", "looped", "torch,"]
+    assert len(lines) == 24 and len(set(fresh)) == 17  # seven would store too large a map
+    assert lines[0] == ["1", "16", "512", "2", "f", "ours", "256.0", "-"] and lines[1] == [
+        "1",
+        "32",
+        "512",
+        "2",
+        "f",
+        "ours",
+        "1024.0",
+        "4.00",
+    ]
+    assert [line[5] for line in lines if "left" in line] == [
+        "ours,",
+        "looped",
+        "torch",
+        "torch,",
+        "ours,",
+        "looped",
+        "torch,",
+    ]
 
 
 # The sweeps of lesson 9
@@ -271,18 +314,28 @@ def small_product(monkeypatch):
 def test_a_sweep_has_a_row_for_each_shape_and_kind_of_numbers():
     rows = sweeps.sweep(**TINY, numbers=["float32", "bfloat16"], repeats=1)
     assert [(row["numbers"], row["T"], row["num_heads"]) for row in rows] == [
-        (numbers, T, h) for numbers in ("float32", "bfloat16") for T in (3, 5) for h in (1, 7)]
+        (numbers, T, h) for numbers in ("float32", "bfloat16") for T in (3, 5) for h in (1, 7)
+    ]
     for row in rows:
         assert set(row["seconds"]) == {"explicit", "fused", "product"} and set(row["bytes"]) == {"explicit", "fused"}
         assert row["kernel"] == "flash_attention_for_cpu" and row["refused"] == {}
 
 
-@pytest.mark.parametrize("settings, says", [
-    (dict(numbers=["float32", "float16"]), "numbers='float16' is none of these: float32, float32 in TF32, bfloat16"),
-    (dict(numbers="float"), "numbers='float' is none of these"), (dict(device="mps"), "device='mps' is none of"),
-    (dict(repeats=0), "repeats=0 is not a whole number"), (dict(T=16), "T=16 has type int; a Sequence is needed"),
-    (dict(num_heads=[0]), "num_heads=0 is not a whole number"),
-    (dict(num_heads=[3, 5]), "num_heads=[3, 5] and d_model=[14]: none divides one of these")])
+@pytest.mark.parametrize(
+    "settings, says",
+    [
+        (
+            dict(numbers=["float32", "float16"]),
+            "numbers='float16' is none of these: float32, float32 in TF32, bfloat16",
+        ),
+        (dict(numbers="float"), "numbers='float' is none of these"),
+        (dict(device="mps"), "device='mps' is none of"),
+        (dict(repeats=0), "repeats=0 is not a whole number"),
+        (dict(T=16), "T=16 has type int; a Sequence is needed"),
+        (dict(num_heads=[0]), "num_heads=0 is not a whole number"),
+        (dict(num_heads=[3, 5]), "num_heads=[3, 5] and d_model=[14]: none divides one of these"),
+    ],
+)
 def test_a_bad_sweep_is_refused_before_anything_is_measured(settings, says, monkeypatch):
     monkeypatch.setattr(sweeps, "contestants", None)
     with pytest.raises(ValueError) as error:
@@ -297,8 +350,10 @@ def test_one_kind_of_numbers_needs_no_list():
 
 def test_the_code_for_a_gpu_runs_on_a_cpu(monkeypatch, tmp_path, capsys):
     """--lesson with the settings of a GPU in small: kernels by name, TF32, and texts whose map is too large."""
-    settings = {name: TINY | {key: value for key, value in sweep.items() if key in ("numbers", "kernels")}
-                for name, sweep in sweeps.SWEEPS["cuda"].items()}
+    settings = {
+        name: TINY | {key: value for key, value in sweep.items() if key in ("numbers", "kernels")}
+        for name, sweep in sweeps.SWEEPS["cuda"].items()
+    }
     monkeypatch.setitem(sweeps.SWEEPS, "cpu", settings)
     monkeypatch.setattr(measure, "LARGEST_MAP", 4 * 2 * 7 * 3**2)
     monkeypatch.setattr(sweeps, "ASSETS", tmp_path)
@@ -310,7 +365,7 @@ def test_the_code_for_a_gpu_runs_on_a_cpu(monkeypatch, tmp_path, capsys):
     narrow, *_, wide = result["heads"]
     assert set(narrow["seconds"]) == {"explicit", "fused", "flash", "math", "product"}
     assert set(narrow["refused"]) == {"memory-efficient", "cuDNN"}
-    assert "explicit" not in wide["seconds"] and "explicit" not in wide["bytes"]              # T = 5, h = 7
+    assert "explicit" not in wide["seconds"] and "explicit" not in wide["bytes"]  # T = 5, h = 7
     out = capsys.readouterr().out
     assert out.strip() == sweeps.report(result) and "cuDNN was refused: " in out
     assert sweeps.table(result["heads"]).splitlines()[-1].split()[:6] == ["2", "5", "7", "2", "bfloat16", "-"]
@@ -325,13 +380,15 @@ def test_what_is_recorded_is_what_the_sweeps_measure_now():
             sizes = {size: values for size, values in sweep.items() if size in Cell._fields}
             shapes = measure.cells_of(**sizes, backward=[False])
             assert [(*(row[size] for size in Cell._fields), row["numbers"]) for row in result[name]] == [
-                (*cell, numbers) for numbers in sweep.get("numbers", ["float32"]) for cell in shapes]
+                (*cell, numbers) for numbers in sweep.get("numbers", ["float32"]) for cell in shapes
+            ]
 
 
 def test_float32_products_are_set_and_set_back(monkeypatch):
     seen = []
-    monkeypatch.setattr(sweeps, "time_interleaved", lambda *args, **options: seen.append(
-        torch.backends.cuda.matmul.fp32_precision))
+    monkeypatch.setattr(
+        sweeps, "time_interleaved", lambda *args, **options: seen.append(torch.backends.cuda.matmul.fp32_precision)
+    )
     before = torch.backends.cuda.matmul.fp32_precision
     sweeps.sweep(**TINY | {"T": [3], "num_heads": [1]}, numbers=["float32", "float32 in TF32"])
     assert seen == ["ieee", "tf32"] and torch.backends.cuda.matmul.fp32_precision == before

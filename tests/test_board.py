@@ -1,4 +1,5 @@
 """The progress board, without a browser."""
+
 import re
 from html import unescape
 from pathlib import Path
@@ -30,7 +31,7 @@ def is_asking(widget):
 
 def test_titles_and_minutes_are_those_of_the_notebooks():
     said = {}
-    for path in sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))[1:]:          # lesson 0 has no exercises
+    for path in sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))[1:]:  # lesson 0 has no exercises
         first = nbformat.read(path, as_version=4).cells[0].source
         minutes = int(re.search(r"\*\*Time\*\* (\d+)", first)[1])
         said[f"lesson{path.name[:2]}"] = (re.search("# (.*)", first)[1], minutes)

@@ -1,4 +1,5 @@
 """KVCache: decoding with it equals one causal pass; it holds no more than it must; a refused call leaves it alone."""
+
 from copy import deepcopy
 
 import pytest
@@ -24,7 +25,7 @@ def test_decoding_in_parts_equals_one_pass(options, sizes, need_weights):
     same(torch.cat([first(part) for part in parts], 1), out)
     if need_weights:
         assert parts[0][1].shape == (B, H, sizes[0], sizes[0])
-        same(parts[-1][1], weights[:, :, -sizes[-1]:])
+        same(parts[-1][1], weights[:, :, -sizes[-1] :])
 
 
 @each_path
@@ -46,8 +47,8 @@ def test_gradients_reach_through_the_cache():
     """Detached keys would train the last token only."""
     m, x, cache = layer(), rand(B, T, D).requires_grad_(), KVCache()
     parts = [m(part, cache=cache, is_causal=True) for part in x.split(3, 1)]
-    got, = torch.autograd.grad(torch.cat(parts, 1).square().sum(), x)
-    expected, = torch.autograd.grad(m(x, is_causal=True).square().sum(), x)
+    (got,) = torch.autograd.grad(torch.cat(parts, 1).square().sum(), x)
+    (expected,) = torch.autograd.grad(m(x, is_causal=True).square().sum(), x)
     same(got, expected, 1e-11)
 
 
@@ -73,11 +74,17 @@ def test_a_copy_goes_its_own_way():
     assert len(cache) == len(other) == 5
 
 
-@pytest.mark.parametrize("refused", [
-    lambda m, x, cache: m(x[:1], cache=cache), lambda m, x, cache: m(x.float(), cache=cache),
-    lambda m, x, cache: m(x, cache=cache, mask=causal_mask(T)), lambda m, x, cache: m(x, x, cache=cache),
-    lambda m, x, cache: cache.append(rand(B, H, 1, 11), rand(B, H, 1, 5)),
-    lambda m, x, cache: cache.append(rand(B, H, 1, 11), rand(B, H, 2, 11))])
+@pytest.mark.parametrize(
+    "refused",
+    [
+        lambda m, x, cache: m(x[:1], cache=cache),
+        lambda m, x, cache: m(x.float(), cache=cache),
+        lambda m, x, cache: m(x, cache=cache, mask=causal_mask(T)),
+        lambda m, x, cache: m(x, x, cache=cache),
+        lambda m, x, cache: cache.append(rand(B, H, 1, 11), rand(B, H, 1, 5)),
+        lambda m, x, cache: cache.append(rand(B, H, 1, 11), rand(B, H, 2, 11)),
+    ],
+)
 def test_a_refused_call_leaves_the_cache_alone(refused, as_a_user):
     m, x, cache = layer(), rand(B, T, D), KVCache()
     m(x, cache=cache)

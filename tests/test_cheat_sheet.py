@@ -1,4 +1,5 @@
 """The cheat sheet on paper: what JupyterLab's File > Print prints, that is nbconvert's HTML, by Chromium."""
+
 import os
 import re
 import subprocess
@@ -11,7 +12,7 @@ from nbconvert import HTMLExporter
 from mhsa.draw.__main__ import CHROMIUM
 
 SHEET = Path(__file__).parents[1] / "notebooks/cheat_sheet.ipynb"
-A4 = (595, 842)                                                    # in points
+A4 = (595, 842)  # in points
 
 
 def printed(notebook, folder):
@@ -20,9 +21,21 @@ def printed(notebook, folder):
         (pytest.fail if os.environ.get("CI") else pytest.skip)("no Chromium found; on Debian: apt-get install chromium")
     page, pdf = folder / "sheet.html", folder / "sheet.pdf"
     page.write_text(HTMLExporter().from_notebook_node(notebook)[0], encoding="utf-8")
-    subprocess.run([CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
-                    "--host-resolver-rules=MAP * ~NOTFOUND", "--no-pdf-header-footer", f"--print-to-pdf={pdf}",
-                    page.as_uri()], check=True, capture_output=True)
+    subprocess.run(
+        [
+            CHROMIUM,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-background-networking",
+            "--host-resolver-rules=MAP * ~NOTFOUND",
+            "--no-pdf-header-footer",
+            f"--print-to-pdf={pdf}",
+            page.as_uri(),
+        ],
+        check=True,
+        capture_output=True,
+    )
     boxes = re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", pdf.read_bytes())
     return [(round(float(width)), round(float(height))) for width, height in boxes]
 
@@ -38,5 +51,8 @@ def test_without_its_style_it_would_not(tmp_path):
 
 
 def test_it_needs_no_program_for_formulas():
-    assert not [cell.source for cell in nbformat.read(SHEET, as_version=4).cells
-                if cell.cell_type == "markdown" and "$" in cell.source]
+    assert not [
+        cell.source
+        for cell in nbformat.read(SHEET, as_version=4).cells
+        if cell.cell_type == "markdown" and "$" in cell.source
+    ]

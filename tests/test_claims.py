@@ -1,4 +1,5 @@
 """Lesson 10: every measurable claim is measured again, and each measurement can fail."""
+
 import os
 import re
 from pathlib import Path
@@ -25,11 +26,46 @@ MEASURED = [claim for claim in CLAIMS if claim.measure]
 each_claim = pytest.mark.parametrize("claim", CLAIMS, ids=BY_ID)
 
 # The 29 claims that the course set out to check, by the number they had there
-ASKED = dict(enumerate("P1 P2 M1 M2 M3 M4 P5 P4 H14 N1 N2 N4 S1 S3 S4 S5 S6 H12 H3 H17 H10 H8 N5 N6 N15 H1 H15 P6 S11"
-                       .split(), start=1))
+ASKED = dict(
+    enumerate(
+        [
+            "P1",
+            "P2",
+            "M1",
+            "M2",
+            "M3",
+            "M4",
+            "P5",
+            "P4",
+            "H14",
+            "N1",
+            "N2",
+            "N4",
+            "S1",
+            "S3",
+            "S4",
+            "S5",
+            "S6",
+            "H12",
+            "H3",
+            "H17",
+            "H10",
+            "H8",
+            "N5",
+            "N6",
+            "N15",
+            "H1",
+            "H15",
+            "P6",
+            "S11",
+        ],
+        start=1,
+    )
+)
 
 
 # The claims
+
 
 @each_claim
 def test_the_verdict_follows_from_what_is_measured_now(claim):
@@ -56,14 +92,16 @@ def test_nothing_is_missing_and_nothing_twice():
     assert len(BY_ID) == len(CLAIMS) and len({claim.text for claim in CLAIMS}) == len(CLAIMS)
     assert sorted(ASKED) == list(range(1, 30)) and set(ASKED.values()) <= set(BY_ID)
     for letter in GROUPS:
-        assert [claim.id for claim in claims.group(letter)] == [f"{letter}{i + 1}" for i in range(
-            sum(claim.id[0] == letter for claim in CLAIMS))]
+        assert [claim.id for claim in claims.group(letter)] == [
+            f"{letter}{i + 1}" for i in range(sum(claim.id[0] == letter for claim in CLAIMS))
+        ]
     assert all(any(f"{{{key}}}" in claim.why for claim in CLAIMS) for key in LINKS)
     assert all(name.startswith(f"{n:02}_") and (NOTEBOOKS / f"{name}.ipynb").exists() for n, name in LESSONS.items())
     assert all(any(claim.verdict == verdict for claim in CLAIMS) for verdict in VERDICTS)
 
 
 # Each measurement can fail: with this in place of the truth, these verdicts no longer follow
+
 
 def full_width(d_model, num_heads, **sizes):
     return MultiHeadAttention(d_model, num_heads, **{"d_k": d_model, **sizes})
@@ -74,7 +112,7 @@ def mixed_split(x, num_heads):
 
 
 def over_queries(q, k, v, mask=None):
-    weights = (q @ k.mT / q.shape[-1]**0.5).softmax(-2)
+    weights = (q @ k.mT / q.shape[-1] ** 0.5).softmax(-2)
     return weights @ v, weights
 
 
@@ -88,15 +126,19 @@ def sweep_of(mean):
 
 
 class Greedy(KVCache):
-    nbytes = property(lambda self: 3 * 7 * 12 * 8)                  # as if the queries were kept
+    nbytes = property(lambda self: 3 * 7 * 12 * 8)  # as if the queries were kept
 
 
 class Blank:
     """A model whose heads all look everywhere alike, and whose answer never changes."""
+
     def encode(self, texts, ablate=None):
         T = 6
-        return SimpleNamespace(tokens=[["a"] * T] * len(texts), weights=[torch.full((len(texts), 72, T, T), 1 / T)],
-                               embedding=torch.eye(4)[:1].expand(len(texts), 4))
+        return SimpleNamespace(
+            tokens=[["a"] * T] * len(texts),
+            weights=[torch.full((len(texts), 72, T, T), 1 / T)],
+            embedding=torch.eye(4)[:1].expand(len(texts), 4),
+        )
 
 
 def apart(kind, *sizes):
@@ -181,6 +223,7 @@ def test_measuring_leaves_the_random_numbers_alone():
 
 # What is shown
 
+
 def test_a_table_is_markdown_with_a_row_a_claim():
     table = claims.table("S")
     lines = table.splitlines()
@@ -198,7 +241,7 @@ def test_one_claim_is_shown_with_its_code(capsys):
     claims.show("H9")
     answer = capsys.readouterr().out.split("\n\n")[1]
     assert "def " not in answer
-    assert 2 <= len(answer.splitlines()) and max(map(len, answer.splitlines())) <= 100       # a page would cut numbers
+    assert len(answer.splitlines()) >= 2 and max(map(len, answer.splitlines())) <= 100  # a page would cut numbers
 
 
 def test_unknown_names_are_refused():
@@ -210,6 +253,7 @@ def test_unknown_names_are_refused():
 
 # Forms
 
+
 def notes(marks):
     return [re.sub("<.*?>", "", note.value) for note in marks.notes]
 
@@ -219,7 +263,7 @@ def line(marks):
 
 
 def test_marks_are_compared_when_asked():
-    marks = form.predict(claims.group("P")[:3])                     # holds if, does not hold, holds
+    marks = form.predict(claims.group("P")[:3])  # holds if, does not hold, holds
     marks.rows[0].value, marks.rows[1].value = "holds", "does not hold"
     assert notes(marks) == ["", "", ""] and line(marks) == "Marks. 0 of 3 marked, 0 as measured."
     marks.button.click()
@@ -243,13 +287,19 @@ def test_a_form_is_escaped():
 
 # The notebook
 
+
 def cells():
     return nbformat.read(NOTEBOOKS / "10_claims_checked.ipynb", as_version=4).cells
 
 
 def test_the_stored_tables_hold_every_claim():
-    stored = "\n".join(output.data.get("text/markdown", "") for cell in cells() if cell.cell_type == "code"
-                       for output in cell.outputs if "data" in output)
+    stored = "\n".join(
+        output.data.get("text/markdown", "")
+        for cell in cells()
+        if cell.cell_type == "code"
+        for output in cell.outputs
+        if "data" in output
+    )
     rows = [line for line in stored.splitlines() if line.startswith("| ")]
     assert all(any(row.startswith(f"| {claim.id} | {claim.text} | ") for row in rows) for claim in CLAIMS)
 

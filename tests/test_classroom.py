@@ -1,4 +1,5 @@
 """A class on one server: what an update does to students' copies, who may sign in, and what Binder builds from."""
+
 import importlib.util
 import os
 import re
@@ -18,7 +19,8 @@ ROOT = Path(__file__).resolve().parents[1]
 CLASSROOM = ROOT / "assets/classroom"
 needs_hub = pytest.mark.skipif(
     not os.environ.get("CI") and any(importlib.util.find_spec(name) is None for name in ("jupyterhub", "nbgitpuller")),
-    reason="pip install -r assets/classroom/requirements.txt")
+    reason="pip install -r assets/classroom/requirements.txt",
+)
 
 
 class Class:
@@ -54,17 +56,30 @@ class Class:
     def start_server(self) -> str:
         """As the hub does; git believes that every folder belongs to somebody else, but for the copy (.gitconfig)."""
         path = os.pathsep.join([str(self.bin), str(Path(sys.executable).parent), os.environ["PATH"]])
-        environment = {"PATH": path, "HOME": str(self.home), "MEM_LIMIT": str(800 * 1024 * 1024),
-                       "GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"}
-        done = subprocess.run([self.teacher / "assets/classroom/student.sh", "--some=option"], env=environment,
-                              cwd=self.home, capture_output=True, text=True, timeout=120)
+        environment = {
+            "PATH": path,
+            "HOME": str(self.home),
+            "MEM_LIMIT": str(800 * 1024 * 1024),
+            "GIT_TEST_ASSUME_DIFFERENT_OWNER": "1",
+        }
+        done = subprocess.run(
+            [self.teacher / "assets/classroom/student.sh", "--some=option"],
+            env=environment,
+            cwd=self.home,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout
 
     def files(self) -> dict[str, bytes]:
         """What the teacher's checkout holds, but for git's own files."""
-        return {str(path.relative_to(self.teacher)): path.read_bytes() for path in self.teacher.rglob("*")
-                if path.is_file() and ".git" not in path.parts}
+        return {
+            str(path.relative_to(self.teacher)): path.read_bytes()
+            for path in self.teacher.rglob("*")
+            if path.is_file() and ".git" not in path.parts
+        }
 
 
 def change(notebook: Path, *words: str) -> bytes:
@@ -86,15 +101,15 @@ def test_an_update_brings_new_lessons_and_never_touches_a_students_work(tmp_path
     assert first.read_bytes() == (theirs / first.name).read_bytes()
     assert NotebookNotary(data_dir=str(room.home / ".local/share/jupyter")).check_signature(nbformat.read(first, 4))
 
-    solved = change(first, "", "", "my = 'solution'", "", "a = 1")          # the student solves, tidies and takes notes
+    solved = change(first, "", "", "my = 'solution'", "", "a = 1")  # the student solves, tidies and takes notes
     (lessons / "03_split_and_merge.ipynb").unlink()
     (lessons / "notes.ipynb").write_bytes(solved)
     (lessons / "04_new.ipynb").write_text("the student's, made before there was a lesson of this name")
 
-    change(theirs / first.name, "import torch", "", "", "", "", "", "", "b = 2")        # the teacher changes the same
-    new = change(theirs / "02_many_heads.ipynb", "", "new")                             # and another notebook,
-    shutil.copy(theirs / "02_many_heads.ipynb", theirs / "04_new.ipynb")                # adds one,
-    (theirs / "cheat_sheet.ipynb").unlink()                                             # and takes one away
+    change(theirs / first.name, "import torch", "", "", "", "", "", "", "b = 2")  # the teacher changes the same
+    new = change(theirs / "02_many_heads.ipynb", "", "new")  # and another notebook,
+    shutil.copy(theirs / "02_many_heads.ipynb", theirs / "04_new.ipynb")  # adds one,
+    (theirs / "cheat_sheet.ipynb").unlink()  # and takes one away
     room.commit()
     published = room.files()
 
@@ -127,10 +142,11 @@ def configuration(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
 
     def load(password=None):
-        monkeypatch.setenv("PATH", os.environ["PATH"])              # the file changes it
+        monkeypatch.setenv("PATH", os.environ["PATH"])  # the file changes it
         if password is not None:
             monkeypatch.setenv("MHSA_CLASS_PASSWORD", password)
         return PyFileConfigLoader("jupyterhub_config.py", str(CLASSROOM)).load_config()
+
     return load
 
 
@@ -138,12 +154,22 @@ def configuration(tmp_path, monkeypatch):
 @pytest.mark.parametrize("password", [None, "eight or more"])
 def test_every_option_of_the_hub_exists(configuration, password):
     """The hub ignores an option that it does not know, without a word."""
+    from jupyter_server.services.kernels.kernelmanager import MappingKernelManager
     from jupyterhub import app, auth, proxy, spawner
     from jupyterhub.authenticators.shared import SharedPasswordAuthenticator
-    from jupyter_server.services.kernels.kernelmanager import MappingKernelManager
-    known = {cls.__name__: set(cls.class_traits(config=True)) for cls in
-             [app.JupyterHub, auth.PAMAuthenticator, SharedPasswordAuthenticator, proxy.ConfigurableHTTPProxy,
-              spawner.Spawner, spawner.SimpleLocalProcessSpawner, MappingKernelManager]}
+
+    known = {
+        cls.__name__: set(cls.class_traits(config=True))
+        for cls in [
+            app.JupyterHub,
+            auth.PAMAuthenticator,
+            SharedPasswordAuthenticator,
+            proxy.ConfigurableHTTPProxy,
+            spawner.Spawner,
+            spawner.SimpleLocalProcessSpawner,
+            MappingKernelManager,
+        ]
+    }
     c = configuration(password)
     options = [(section, name) for section, names in c.items() for name in names]
     options += [re.fullmatch(r"--(\w+)\.(\w+)=.+", argument).groups() for argument in c.Spawner.args]
@@ -159,15 +185,23 @@ def test_who_may_sign_in(configuration, tmp_path):
     assert c.JupyterHub.authenticator_class == "pam" and c.PAMAuthenticator.allowed_groups == {"mhsa"}
     assert c.PAMAuthenticator.admin_users == {"teacher"}
     assert not {"allow_all", "allow_existing_users"} & (set(c.PAMAuthenticator) | set(c.get("Authenticator", {})))
-    assert (tmp_path / "mhsa-hub").stat().st_mode & 0o077 == 0                  # the hub's secrets are there
+    assert (tmp_path / "mhsa-hub").stat().st_mode & 0o077 == 0  # the hub's secrets are there
 
 
 @needs_hub
-@pytest.mark.parametrize("told, name, password, may", [
-    ("eight or more", "ada", "eight or more", True), ("eight or more", "ada", "", False), ("", "ada", "", False),
-    ("eight or more", "a/b", "eight or more", False), ("eight or more", "..", "eight or more", False)])
+@pytest.mark.parametrize(
+    "told, name, password, may",
+    [
+        ("eight or more", "ada", "eight or more", True),
+        ("eight or more", "ada", "", False),
+        ("", "ada", "", False),
+        ("eight or more", "a/b", "eight or more", False),
+        ("eight or more", "..", "eight or more", False),
+    ],
+)
 def test_a_class_password_is_needed_and_a_name_is_no_path(configuration, told, name, password, may):
     from jupyterhub.authenticators.shared import SharedPasswordAuthenticator
+
     authenticator = SharedPasswordAuthenticator(config=configuration(told))
     who = run_async(authenticator.authenticate(None, {"username": name, "password": password}))
     assert bool(who and authenticator.validate_username(who["name"])) == may
@@ -207,6 +241,8 @@ def test_binder_fetches_the_model_and_trusts_the_lessons():
 
 
 def test_the_class_adds_to_the_course_and_changes_no_pin():
-    ours, extra = (set(re.findall(r"^([\w.-]+)==[\w.]+", (folder / "requirements.txt").read_text(), re.MULTILINE))
-                    for folder in (ROOT, CLASSROOM))
+    ours, extra = (
+        set(re.findall(r"^([\w.-]+)==[\w.]+", (folder / "requirements.txt").read_text(), re.MULTILINE))
+        for folder in (ROOT, CLASSROOM)
+    )
     assert "torch" in ours and {"jupyterhub", "jupyterhub-idle-culler", "nbgitpuller"} == extra

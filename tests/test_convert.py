@@ -1,4 +1,5 @@
 """from_loop, from_torch and to_torch: the same numbers, dtype, device and mode on both sides, and nothing shared."""
+
 import pytest
 import torch
 from helpers import rand, randomised, same
@@ -13,9 +14,11 @@ CONVERSIONS = [
     (lambda: nn.MultiheadAttention(D, H), MultiHeadAttention.from_torch),
     (lambda: nn.MultiheadAttention(D, H, kdim=17, vdim=19), MultiHeadAttention.from_torch),
     (lambda: MultiHeadAttention(D, H, bias=True), MultiHeadAttention.to_torch),
-    (lambda: MultiHeadAttention(D, H, key_dim=17), MultiHeadAttention.to_torch)]
-each_conversion = pytest.mark.parametrize("make, convert", CONVERSIONS,
-                                          ids=["loop", "torch", "torch kdim", "ours", "ours key_dim"])
+    (lambda: MultiHeadAttention(D, H, key_dim=17), MultiHeadAttention.to_torch),
+]
+each_conversion = pytest.mark.parametrize(
+    "make, convert", CONVERSIONS, ids=["loop", "torch", "torch kdim", "ours", "ours key_dim"]
+)
 
 
 def inputs(kind):
@@ -32,8 +35,9 @@ def test_torch_and_back_gives_the_same_numbers(kind):
     for name, p in theirs.state_dict().items():
         same(back.state_dict()[name], p, 0)
     causal, padding = causal_mask(T, S), padding_mask([6, 3], S)
-    expected, weights = back(*inputs(kind), attn_mask=~causal, key_padding_mask=~padding[:, 0, 0],
-                             average_attn_weights=False)
+    expected, weights = back(
+        *inputs(kind), attn_mask=~causal, key_padding_mask=~padding[:, 0, 0], average_attn_weights=False
+    )
     out, got = ours(*inputs(kind), mask=causal & padding, need_weights=True)
     same(out, expected)
     same(got, weights)
@@ -55,8 +59,8 @@ def test_heads_of_the_loop_keep_their_order():
     loop = randomised(MultiHeadAttentionLoop(D, H, d_k=11, d_v=13, bias=True))
     m = MultiHeadAttention.from_loop(loop)
     for i, head in enumerate(loop.heads):
-        assert torch.equal(m.w_q.weight[11 * i:11 * i + 11], head.w_q.weight)
-        assert torch.equal(m.w_v.bias[13 * i:13 * i + 13], head.w_v.bias)
+        assert torch.equal(m.w_q.weight[11 * i : 11 * i + 11], head.w_q.weight)
+        assert torch.equal(m.w_v.bias[13 * i : 13 * i + 13], head.w_v.bias)
     x = rand(B, T, D)
     same(m(x, need_weights=True)[1], loop(x, need_weights=True)[1])
 
@@ -87,9 +91,14 @@ def test_dropout_is_kept():
     assert theirs.dropout == 0.25 and MultiHeadAttention.from_torch(theirs).dropout == 0.25
 
 
-@pytest.mark.parametrize("options, words", [
-    (dict(num_kv_heads=2), "num_kv_heads=2 .* num_kv_heads=6"), (dict(d_k=7), "d_k=7 .* d_k=5"),
-    (dict(d_v=13), "d_v=13 .* d_v=5")])
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (dict(num_kv_heads=2), "num_kv_heads=2 .* num_kv_heads=6"),
+        (dict(d_k=7), "d_k=7 .* d_k=5"),
+        (dict(d_v=13), "d_v=13 .* d_v=5"),
+    ],
+)
 def test_what_torch_cannot_do_is_refused_by_name(options, words):
     with pytest.raises(ValueError, match=words):
         MultiHeadAttention(D, H, **options).to_torch()

@@ -1,20 +1,29 @@
 """Counts equal what is really held, computed and stored; the trace follows every number of a real tensor."""
+
 from itertools import product
 
 import pytest
 import torch
 
-from mhsa import (PRESETS, KVCache, MultiHeadAttention, count_flops, count_memory, count_parameters, trace_shapes)
+from mhsa import PRESETS, KVCache, MultiHeadAttention, count_flops, count_memory, count_parameters, trace_shapes
 
-OPTIONS = [dict(), dict(bias=True), dict(num_kv_heads=2, d_k=11, d_v=13, key_dim=17, value_dim=19, bias=True),
-           dict(num_kv_heads=1), dict(key_dim=17), dict(d_v=13, value_dim=19, bias=True)]
+OPTIONS = [
+    dict(),
+    dict(bias=True),
+    dict(num_kv_heads=2, d_k=11, d_v=13, key_dim=17, value_dim=19, bias=True),
+    dict(num_kv_heads=1),
+    dict(key_dim=17),
+    dict(d_v=13, value_dim=19, bias=True),
+]
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_parameters_are_those_of_the_layer(options):
     n, m = count_parameters(30, 6, **options), MultiHeadAttention(30, 6, **options)
-    held = {name: sum(p.numel() for key, p in m.named_parameters() if name in key) for name in
-            ("w_q.weight", "w_k.weight", "w_v.weight", "w_o.weight", "bias")}
+    held = {
+        name: sum(p.numel() for key, p in m.named_parameters() if name in key)
+        for name in ("w_q.weight", "w_k.weight", "w_v.weight", "w_o.weight", "bias")
+    }
     assert list(held.values()) == [n.w_q, n.w_k, n.w_v, n.w_o, n.bias]
     assert n.total == sum(held.values())
 
@@ -32,7 +41,7 @@ def test_flops_worked_out_by_hand():
     """Two for a multiply-add; softmax 5 a score; keys counted by T_k; the shared heads of grouped attention once."""
     assert count_flops(1, 1, 6, 3) == (3 * 72, 12, 15, 12, 72) and count_flops(1, 1, 6, 3).total == 327
     n = count_flops(2, 3, 6, 3, T_k=5, num_kv_heads=1, d_v=7)
-    q, k, v = 2 * 3 * 6 * 6, 2 * 5 * 6 * 2, 2 * 5 * 6 * 7          # multiply-adds of the three projections
+    q, k, v = 2 * 3 * 6 * 6, 2 * 5 * 6 * 2, 2 * 5 * 6 * 7  # multiply-adds of the three projections
     assert n == (2 * (q + k + v), 2 * 2 * 3 * 3 * 5 * 2, 5 * 2 * 3 * 3 * 5, 2 * 2 * 3 * 3 * 5 * 7, 2 * 2 * 3 * 21 * 6)
 
 
@@ -47,9 +56,19 @@ def test_memory_is_what_the_tensors_take(dtype, size):
     assert count_memory(3, 5, 30, 6) == count_memory(3, 5, 30, 6, dtype=torch.float32)
 
 
-@pytest.mark.parametrize("name, total", [
-    ("Transformer base", 1_048_576), ("BERT-base", 2_362_368), ("BERT-large", 4_198_400), ("GPT-2 small", 2_362_368),
-    ("GPT-2 XL", 10_246_400), ("GPT-3 175B", 604_028_928), ("T5-11B", 67_108_864), ("Llama-3-70B", 150_994_944)])
+@pytest.mark.parametrize(
+    "name, total",
+    [
+        ("Transformer base", 1_048_576),
+        ("BERT-base", 2_362_368),
+        ("BERT-large", 4_198_400),
+        ("GPT-2 small", 2_362_368),
+        ("GPT-2 XL", 10_246_400),
+        ("GPT-3 175B", 604_028_928),
+        ("T5-11B", 67_108_864),
+        ("Llama-3-70B", 150_994_944),
+    ],
+)
 def test_presets_give_the_published_sizes(name, total):
     """4·d² (+ 4·d with biases), save T5-11B's 4·1024·16384 and Llama's 8 heads of keys and values for 64."""
     assert count_parameters(**PRESETS[name]._asdict()).total == total
@@ -57,26 +76,43 @@ def test_presets_give_the_published_sizes(name, total):
 
 def test_the_trace_walks_from_input_to_output():
     assert [(step.code, step.shape, step.axes) for step in trace_shapes(2, 5, 21, 7)] == [
-        ("x", (2, 5, 21), "B T d_model"), ("q = x @ W_Q", (2, 5, 21), "B T d_model"),
-        ("q = q.view(B, T, h, d_k)", (2, 5, 7, 3), "B T h d_k"), ("q = q.transpose(1, 2)", (2, 7, 5, 3), "B h T d_k"),
-        ("s = q @ k.mT", (2, 7, 5, 5), "B h T T"), ("w = softmax(s / sqrt(d_k))", (2, 7, 5, 5), "B h T T"),
-        ("z = w @ v", (2, 7, 5, 3), "B h T d_k"), ("z = z.transpose(1, 2)", (2, 5, 7, 3), "B T h d_k"),
-        ("z = z.contiguous()", (2, 5, 7, 3), "B T h d_k"), ("z = z.view(B, T, d_model)", (2, 5, 21), "B T d_model"),
-        ("out = z @ W_O", (2, 5, 21), "B T d_model")]
+        ("x", (2, 5, 21), "B T d_model"),
+        ("q = x @ W_Q", (2, 5, 21), "B T d_model"),
+        ("q = q.view(B, T, h, d_k)", (2, 5, 7, 3), "B T h d_k"),
+        ("q = q.transpose(1, 2)", (2, 7, 5, 3), "B h T d_k"),
+        ("s = q @ k.mT", (2, 7, 5, 5), "B h T T"),
+        ("w = softmax(s / sqrt(d_k))", (2, 7, 5, 5), "B h T T"),
+        ("z = w @ v", (2, 7, 5, 3), "B h T d_k"),
+        ("z = z.transpose(1, 2)", (2, 5, 7, 3), "B T h d_k"),
+        ("z = z.contiguous()", (2, 5, 7, 3), "B T h d_k"),
+        ("z = z.view(B, T, d_model)", (2, 5, 21), "B T d_model"),
+        ("out = z @ W_O", (2, 5, 21), "B T d_model"),
+    ]
 
 
 def test_flops_of_the_steps_are_the_counted_ones():
     steps, n = trace_shapes(2, 5, 21, 7), count_flops(2, 5, 21, 7)
-    assert n.projections % 3 == 0                                  # the trace shows the query's way only
+    assert n.projections % 3 == 0  # the trace shows the query's way only
     assert [step.flops for step in steps] == [
-        0, n.projections // 3, 0, 0, n.scores, n.softmax, n.mix, 0, 0, 0, n.output]
+        0,
+        n.projections // 3,
+        0,
+        0,
+        n.scores,
+        n.softmax,
+        n.mix,
+        0,
+        0,
+        0,
+        n.output,
+    ]
 
 
 @pytest.mark.parametrize("sizes", [(10**9, 10**6, 512, 8), (1, 10**12, 8, 2), (10**20, 3, 8, 2), (1, 1, 2**40, 2)])
 def test_sizes_beyond_all_memory_are_refused(sizes):
     with pytest.raises(ValueError, match="need more bytes than 64-bit addresses reach; smaller sizes"):
         trace_shapes(*sizes)
-    assert trace_shapes(1000, 10**6, 512, 8)[-1].shape == (1000, 10**6, 512)   # 32 TB of scores: nothing is stored
+    assert trace_shapes(1000, 10**6, 512, 8)[-1].shape == (1000, 10**6, 512)  # 32 TB of scores: nothing is stored
 
 
 @pytest.mark.parametrize("tokens, h, copies", [(5, 7, ["z = z.contiguous()"]), (5, 1, []), (1, 7, [])])
@@ -90,7 +126,7 @@ def test_one_step_copies_unless_there_is_one_head_or_one_token(tokens, h, copies
 def test_where_follows_every_number(B, T, h, d):
     """By its index and by its place in memory, in every step but the scores."""
     x = torch.arange(B * T * h * d).view(B, T, h * d)
-    q, heads = x.unflatten(-1, (h, d)), torch.stack(x.split(d, -1), 1)         # a view, and new memory as of w @ v
+    q, heads = x.unflatten(-1, (h, d)), torch.stack(x.split(d, -1), 1)  # a view, and new memory as of w @ v
     z = heads.movedim(1, 2)
     tensors = [x, x, q, q.movedim(2, 1), heads, z, z.contiguous(), x, x]
     steps = [step for step in trace_shapes(B, T, h * d, h) if step.axes != "B h T T"]
@@ -116,7 +152,8 @@ def test_a_shape_too_large_for_memory_is_traced_all_the_same():
     """2**36 tokens of 12,288 numbers; strides, copies and FLOPs as for a small one."""
     large, small = (trace_shapes(n, n, 12288, 96) for n in (2**18, 2))
     assert [(step.code, step.copies, step.is_contiguous) for step in large] == [
-        (step.code, step.copies, step.is_contiguous) for step in small]
+        (step.code, step.copies, step.is_contiguous) for step in small
+    ]
     steps = {step.code: step for step in large}
     assert steps["q = q.transpose(1, 2)"].strides == (2**18 * 12288, 128, 12288, 1)
     assert steps["s = q @ k.mT"].flops == 2 * 2**18 * 96 * 2**36 * 128

@@ -1,4 +1,5 @@
 """SVG text and colours."""
+
 from xml.etree import ElementTree
 
 import pytest
@@ -13,7 +14,7 @@ NASTY = '<script>alert("1 & 2")</script>'
 
 def test_everything_from_outside_is_escaped():
     svg = picture(70, 30, NASTY, NASTY, text(NASTY, 1, 2), keyed(NASTY, NASTY, el("rect", class_=NASTY)))
-    root = ElementTree.fromstring(svg)                             # well-formed, and nothing became an element
+    root = ElementTree.fromstring(svg)  # well-formed, and nothing became an element
     assert {node.tag.removeprefix(SVG) for node in root.iter()} == {"svg", "title", "desc", "rect", "text", "g"}
     assert root.find(f"{SVG}text").text == NASTY and root.find(f"{SVG}g").get("data-key") == NASTY
     assert describe(svg) == f"{NASTY}. {NASTY}"
@@ -104,10 +105,15 @@ def test_every_head_is_drawn_inside_the_picture(h):
 
 def test_points_stand_where_they_were_measured_and_lines_beside_them():
     from mhsa.draw.plots import points_and_lines
+
     lines = {"T": [1, 4], "T²": [1, 16]}
     figure = points_and_lines([2, 8], {"a": [3, 5], "b": [7, 11]}, lines, xlabel="T", ylabel="MB")
     a, b, first, second = figure.axes[0].lines
     assert [list(line.get_ydata()) for line in (a, b, first, second)] == [[3, 5], [7, 11], [1, 4], [1, 16]]
     assert a.get_linestyle() == "None" != first.get_linestyle() != second.get_linestyle()
     assert a.get_marker() != b.get_marker() and [text.get_text() for text in figure.axes[0].get_legend().texts] == [
-        "a", "b", "T", "T²"]
+        "a",
+        "b",
+        "T",
+        "T²",
+    ]

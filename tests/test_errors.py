@@ -1,4 +1,5 @@
 """A wrong call ends in a ValueError that names the argument, the value it got and what would do."""
+
 import re
 
 import numpy as np
@@ -7,8 +8,21 @@ import torch
 from helpers import each_path, rand
 from torch import nn
 
-from mhsa import (KVCache, MultiHeadAttention, MultiHeadAttentionLoop, SingleHeadAttention, attention, causal_mask,
-                  count_flops, count_memory, count_parameters, merge_heads, padding_mask, split_heads, trace_shapes)
+from mhsa import (
+    KVCache,
+    MultiHeadAttention,
+    MultiHeadAttentionLoop,
+    SingleHeadAttention,
+    attention,
+    causal_mask,
+    count_flops,
+    count_memory,
+    count_parameters,
+    merge_heads,
+    padding_mask,
+    split_heads,
+    trace_shapes,
+)
 
 pytestmark = pytest.mark.usefixtures("as_a_user")
 B, T, S, D, H = 2, 5, 7, 12, 4
@@ -16,8 +30,9 @@ SIZES = ("d_model", "num_heads", "num_kv_heads", "d_k", "d_v", "key_dim", "value
 x, y = rand(B, T, D, dtype=torch.float32), rand(B, S, D, seed=1, dtype=torch.float32)
 q, k, v = rand(B, T, 11), rand(B, S, 11, seed=1), rand(B, S, 13, seed=2)
 layer = MultiHeadAttention(D, H)
-each_layer = pytest.mark.parametrize("m", [layer, MultiHeadAttentionLoop(D, H), SingleHeadAttention(D)],
-                                     ids=lambda m: type(m).__name__)
+each_layer = pytest.mark.parametrize(
+    "m", [layer, MultiHeadAttentionLoop(D, H), SingleHeadAttention(D)], ids=lambda m: type(m).__name__
+)
 
 
 def message(call, *args, **options):
@@ -29,7 +44,7 @@ def message(call, *args, **options):
 
 def refused(call, *words):
     said = message(call)
-    for word in map(str, words):                                   # whole words and numbers: 5 is not in 15 or 0.5
+    for word in map(str, words):  # whole words and numbers: 5 is not in 15 or 0.5
         assert re.search(rf"(?<![\w.]){re.escape(word)}(?!\w|\.\d)", said), f"{word!r} is missing: {said}"
 
 
@@ -38,7 +53,7 @@ def refused(call, *words):
 def test_sizes(name, value):
     """3.0 would fail much later, True would pass as 1, and 0 as "not given"."""
     if value is None and name not in ("d_model", "num_heads"):
-        return                                                     # None means the default
+        return  # None means the default
     expected = f"{name}={value!r} is not a whole number (int) of at least 1"
     sizes = {"d_model": 12, "num_heads": 4, name: value}
     assert message(MultiHeadAttention, **sizes) == message(count_parameters, **sizes) == expected
@@ -48,12 +63,29 @@ def test_sizes(name, value):
         assert message(SingleHeadAttention, **{"d_model": 12, name: value}) == expected
 
 
-@pytest.mark.parametrize("call", [
-    MultiHeadAttention, MultiHeadAttentionLoop, count_parameters, lambda d, h: count_flops(B, T, d, h),
-    lambda d, h: count_memory(B, T, d, h), lambda d, h: trace_shapes(B, T, d, h)])
-@pytest.mark.parametrize("d_model, h, divisors", [
-    (12, 5, "1, 2, 3, 4, 6, 12"), (49, 2, "1, 7, 49"), (1600, 48, "20, 25, 32"), (4, 12, "1, 2, 4"), (13, 6, "1, 13"),
-    (10**12 + 39, 2, "1, 1000000000039"), (10**30, 7, "1, 2, 4, 5, 8, 10")])
+@pytest.mark.parametrize(
+    "call",
+    [
+        MultiHeadAttention,
+        MultiHeadAttentionLoop,
+        count_parameters,
+        lambda d, h: count_flops(B, T, d, h),
+        lambda d, h: count_memory(B, T, d, h),
+        lambda d, h: trace_shapes(B, T, d, h),
+    ],
+)
+@pytest.mark.parametrize(
+    "d_model, h, divisors",
+    [
+        (12, 5, "1, 2, 3, 4, 6, 12"),
+        (49, 2, "1, 7, 49"),
+        (1600, 48, "20, 25, 32"),
+        (4, 12, "1, 2, 4"),
+        (13, 6, "1, 13"),
+        (10**12 + 39, 2, "1, 1000000000039"),
+        (10**30, 7, "1, 2, 4, 5, 8, 10"),
+    ],
+)
 def test_heads_that_do_not_divide_the_width(call, d_model, h, divisors):
     assert f"num_heads={h} does not divide d_model={d_model}; these do: 1" in message(call, d_model, h)
     assert divisors in message(call, d_model, h)
@@ -79,7 +111,7 @@ def test_scale(value):
 
 @pytest.mark.parametrize("value", [None, 1, "no", causal_mask(T)], ids=str)
 def test_flags(value):
-    """"no" is true, and a mask may land in is_causal."""
+    """ "no" is true, and a mask may land in is_causal."""
     for make in (MultiHeadAttention, MultiHeadAttentionLoop):
         assert message(make, D, H, bias=value).endswith(" is neither True nor False")
     assert message(layer, x, is_causal=value).startswith("is_causal=")
@@ -94,14 +126,19 @@ def test_conversions_want_their_own_class(value):
     refused(lambda: MultiHeadAttention.from_loop(value), "loop", type(value).__name__, "MultiHeadAttentionLoop")
 
 
-@pytest.mark.parametrize("value, what", [
-    (None, "=None has type NoneType; a Tensor is needed"), ("her keys", "='her keys' has type str; a Tensor is needed"),
-    ([[0.5]], "=[[0.5]] has type list; a Tensor is needed"),
-    (np.zeros(3), "=array([0., 0., 0.]) has type ndarray; a Tensor is needed"),
-    (torch.ones(B, T, D).long(), " holds torch.int64; a floating type is needed (.float() converts)"),
-    (torch.ones(B, T, D) + 1j, " holds torch.complex64; a floating type is needed (.float() converts)"),
-    (causal_mask(5), " holds torch.bool; a floating type is needed (a mask is passed by name: mask=...)")],
-    ids=["None", "str", "list", "numpy", "int", "complex", "mask"])
+@pytest.mark.parametrize(
+    "value, what",
+    [
+        (None, "=None has type NoneType; a Tensor is needed"),
+        ("her keys", "='her keys' has type str; a Tensor is needed"),
+        ([[0.5]], "=[[0.5]] has type list; a Tensor is needed"),
+        (np.zeros(3), "=array([0., 0., 0.]) has type ndarray; a Tensor is needed"),
+        (torch.ones(B, T, D).long(), " holds torch.int64; a floating type is needed (.float() converts)"),
+        (torch.ones(B, T, D) + 1j, " holds torch.complex64; a floating type is needed (.float() converts)"),
+        (causal_mask(5), " holds torch.bool; a floating type is needed (a mask is passed by name: mask=...)"),
+    ],
+    ids=["None", "str", "list", "numpy", "int", "complex", "mask"],
+)
 def test_what_is_no_tensor_of_numbers(value, what):
     for m in (layer, MultiHeadAttentionLoop(D, H), SingleHeadAttention(D)):
         assert message(m, value) == "query" + what
@@ -122,36 +159,74 @@ def test_splitting_and_merging_want_tensors(value):
 
 
 @each_layer
-@pytest.mark.parametrize("inputs, words", [
-    ([x[0]], ["query", (T, D), "(B, T, 12)", "batch first"]), ([x[None]], ["query", (1, B, T, D)]),
-    ([x[..., :11]], ["query", 11, 12]), ([x, y[..., :11]], ["key", 11, 12]), ([x, y, y[..., :11]], ["value", 11, 12]),
-    ([x, y[0]], ["key", (S, D)]), ([x, y[:1]], ["key", 1, "query", 2]),
-    ([y.transpose(0, 1), x], ["key", 2, "query", 7]), ([x, y, y[:, :6]], ["value", (2, 6), "key", (2, 7)]),
-    ([x, y, y[:1]], ["value", (1, 7), "key", (2, 7)]),
-    ([x.double()], ["query", "torch.float64", "torch.float32"]), ([x.half()], ["query", "torch.float16"]),
-    ([x, y.double()], ["key", "torch.float64", "torch.float32"]), ([x, y, y.half()], ["value", "torch.float16"]),
-    ([x.to("meta")], ["query", "meta", "weights", "cpu"]),
-    ([x, y.to("meta")], ["key", "meta", "query", "cpu"]), ([x, y, y.to("meta")], ["value", "meta", "cpu"])])
+@pytest.mark.parametrize(
+    "inputs, words",
+    [
+        ([x[0]], ["query", (T, D), "(B, T, 12)", "batch first"]),
+        ([x[None]], ["query", (1, B, T, D)]),
+        ([x[..., :11]], ["query", 11, 12]),
+        ([x, y[..., :11]], ["key", 11, 12]),
+        ([x, y, y[..., :11]], ["value", 11, 12]),
+        ([x, y[0]], ["key", (S, D)]),
+        ([x, y[:1]], ["key", 1, "query", 2]),
+        ([y.transpose(0, 1), x], ["key", 2, "query", 7]),
+        ([x, y, y[:, :6]], ["value", (2, 6), "key", (2, 7)]),
+        ([x, y, y[:1]], ["value", (1, 7), "key", (2, 7)]),
+        ([x.double()], ["query", "torch.float64", "torch.float32"]),
+        ([x.half()], ["query", "torch.float16"]),
+        ([x, y.double()], ["key", "torch.float64", "torch.float32"]),
+        ([x, y, y.half()], ["value", "torch.float16"]),
+        ([x.to("meta")], ["query", "meta", "weights", "cpu"]),
+        ([x, y.to("meta")], ["key", "meta", "query", "cpu"]),
+        ([x, y, y.to("meta")], ["value", "meta", "cpu"]),
+    ],
+)
 def test_inputs_that_do_not_fit(m, inputs, words):
     refused(lambda: m(*inputs), *words)
 
 
-@pytest.mark.parametrize("inputs, words", [
-    ([q, k[..., :9], v], ["d_k", 11, 9]), ([q, k, v[:, :6]], ["T_k", 7, 6]), ([k, q, v], ["T_k", 5, 7]),
-    ([q, k[:1], v], ["k", (1, 7, 11), "q", (2, 5, 11)]), ([q, k, v[0]], ["v", (7, 13), "q", (2, 5, 11)]),
-    ([q[0, 0], k, v], ["q", (11,), "(..., T, d)"]), ([q[..., :0], k[..., :0], v], ["q", (2, 5, 0)]),
-    ([q.float(), k, v], ["k", "torch.float64", "q", "torch.float32"]), ([q, k, v.half()], ["v", "torch.float16"]),
-    ([q, k.to("meta"), v], ["k", "meta", "q", "cpu"])])
+@pytest.mark.parametrize(
+    "inputs, words",
+    [
+        ([q, k[..., :9], v], ["d_k", 11, 9]),
+        ([q, k, v[:, :6]], ["T_k", 7, 6]),
+        ([k, q, v], ["T_k", 5, 7]),
+        ([q, k[:1], v], ["k", (1, 7, 11), "q", (2, 5, 11)]),
+        ([q, k, v[0]], ["v", (7, 13), "q", (2, 5, 11)]),
+        ([q[0, 0], k, v], ["q", (11,), "(..., T, d)"]),
+        ([q[..., :0], k[..., :0], v], ["q", (2, 5, 0)]),
+        ([q.float(), k, v], ["k", "torch.float64", "q", "torch.float32"]),
+        ([q, k, v.half()], ["v", "torch.float16"]),
+        ([q, k.to("meta"), v], ["k", "meta", "q", "cpu"]),
+    ],
+)
 def test_attention_inputs_that_do_not_fit(inputs, words):
     refused(lambda: attention(*inputs), *words)
 
 
-MASK_TYPES = [(torch.ones(T, T), ["torch.float32", "torch.bool", "attend"]), (torch.ones(T, T).long(), ["torch.int64"]),
-              (torch.ones(T, T).byte(), ["torch.uint8", "mask == 0"]), ([[True]], ["list", "Tensor"]),
-              ("causal", ["'causal'", "Tensor"]), (True, [True, "bool", "Tensor"]), (3, ["int", "Tensor"]),
-              (causal_mask(T).numpy(), ["ndarray"]), (causal_mask(T, device="meta"), ["meta", "cpu"])]
-MASK_SHAPES = [(T, T + 1), (T - 1, T), (B, T), (T,), (), (B, T, T), (H, T, T), (3, 1, T, T), (B, 3, T, T),
-               (1, 1, B, 1, T, T)]
+MASK_TYPES = [
+    (torch.ones(T, T), ["torch.float32", "torch.bool", "attend"]),
+    (torch.ones(T, T).long(), ["torch.int64"]),
+    (torch.ones(T, T).byte(), ["torch.uint8", "mask == 0"]),
+    ([[True]], ["list", "Tensor"]),
+    ("causal", ["'causal'", "Tensor"]),
+    (True, [True, "bool", "Tensor"]),
+    (3, ["int", "Tensor"]),
+    (causal_mask(T).numpy(), ["ndarray"]),
+    (causal_mask(T, device="meta"), ["meta", "cpu"]),
+]
+MASK_SHAPES = [
+    (T, T + 1),
+    (T - 1, T),
+    (B, T),
+    (T,),
+    (),
+    (B, T, T),
+    (H, T, T),
+    (3, 1, T, T),
+    (B, 3, T, T),
+    (1, 1, B, 1, T, T),
+]
 
 
 @each_layer
@@ -185,16 +260,29 @@ def test_an_attention_mask_may_not_enlarge_the_scores():
     refused(lambda: attention(q[:1], k[:1], v[:1], torch.ones(B, T, S).bool()), "mask", (1, T, S))
 
 
-@pytest.mark.parametrize("call, words", [
-    (lambda: causal_mask(0), ["T_q=0"]), (lambda: causal_mask(5, -1), ["T_k=-1"]),
-    (lambda: causal_mask(5.0), ["T_q=5.0"]), (lambda: causal_mask(5, "cuda"), ["T_k='cuda'"]),
-    (lambda: padding_mask([3, 6], 5), ["lengths[1]=6", "T=5"]), (lambda: padding_mask([-1], 5), ["lengths[0]=-1"]),
-    (lambda: padding_mask([2.5], 5), ["lengths[0]=2.5"]), (lambda: padding_mask([3, True], 5), ["lengths[1]=True"]),
-    (lambda: padding_mask([3, None], 5), ["lengths[1]=None"]), (lambda: padding_mask("35", 5), ["lengths[0]='3'"]),
-    (lambda: padding_mask([[3], [2, 1]], 5), ["lengths[0]=[3]"]), (lambda: padding_mask([], 5), ["lengths=[]"]),
-    (lambda: padding_mask(torch.tensor([2.0]), 5), ["lengths[0]=2.0"]), (lambda: padding_mask({3}, 5), ["lengths={3}"]),
-    (lambda: padding_mask(torch.tensor(3), 5), ["lengths=3"]), (lambda: padding_mask(None, 5), ["lengths=None"]),
-    (lambda: padding_mask([3], 0), ["T=0"]), (lambda: padding_mask(5, [3]), ["T=[3]"])])
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda: causal_mask(0), ["T_q=0"]),
+        (lambda: causal_mask(5, -1), ["T_k=-1"]),
+        (lambda: causal_mask(5.0), ["T_q=5.0"]),
+        (lambda: causal_mask(5, "cuda"), ["T_k='cuda'"]),
+        (lambda: padding_mask([3, 6], 5), ["lengths[1]=6", "T=5"]),
+        (lambda: padding_mask([-1], 5), ["lengths[0]=-1"]),
+        (lambda: padding_mask([2.5], 5), ["lengths[0]=2.5"]),
+        (lambda: padding_mask([3, True], 5), ["lengths[1]=True"]),
+        (lambda: padding_mask([3, None], 5), ["lengths[1]=None"]),
+        (lambda: padding_mask("35", 5), ["lengths[0]='3'"]),
+        (lambda: padding_mask([[3], [2, 1]], 5), ["lengths[0]=[3]"]),
+        (lambda: padding_mask([], 5), ["lengths=[]"]),
+        (lambda: padding_mask(torch.tensor([2.0]), 5), ["lengths[0]=2.0"]),
+        (lambda: padding_mask({3}, 5), ["lengths={3}"]),
+        (lambda: padding_mask(torch.tensor(3), 5), ["lengths=3"]),
+        (lambda: padding_mask(None, 5), ["lengths=None"]),
+        (lambda: padding_mask([3], 0), ["T=0"]),
+        (lambda: padding_mask(5, [3]), ["T=[3]"]),
+    ],
+)
 def test_mask_makers(call, words):
     refused(call, *words)
 
@@ -205,37 +293,52 @@ def filled():
     return cache
 
 
-@pytest.mark.parametrize("call, words", [
-    (lambda: layer(x, x, cache=KVCache()), ["key", "value", "cache"]),
-    (lambda: layer(x, value=x, cache=KVCache()), ["key", "value", "cache"]),
-    *[(lambda value=value: layer(x, cache=value), ["cache", type(value).__name__, "KVCache"])
-      for value in (True, [], {}, KVCache, (None, None))],
-    (lambda: layer(x[:1], cache=filled()), ["num_kv_heads", 1, 2, "KVCache()"]),
-    (lambda: MultiHeadAttention(D, 2)(x, cache=filled()), ["num_kv_heads", 2, 4, 6, 3]),
-    (lambda: layer(x, cache=filled(), mask=causal_mask(T)), ["mask", (5, 5), (2, 4, 5, 10)]),
-    (lambda: KVCache().append(q, v), ["k", (2, 5, 11), "(B, num_kv_heads, T, d)"]),
-    (lambda: KVCache().append(q[None], v[None, :, :4]), ["v", (1, 2, 4, 13)]),
-    (lambda: KVCache().append(q[None], q[None].float()), ["v", "torch.float32", "k", "torch.float64"]),
-    (lambda: KVCache().append(q[None], q[None].to("meta")), ["v", "meta", "k", "cpu"]),
-    (lambda: filled().append(*[rand(B, H, 1, 3)] * 2), ["'torch.float64'", "'torch.float32'"]),
-    (lambda: filled().append(*[rand(B, H, 1, 3, dtype=torch.float32).to("meta")] * 2), ["'meta'", "'cpu'"])])
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda: layer(x, x, cache=KVCache()), ["key", "value", "cache"]),
+        (lambda: layer(x, value=x, cache=KVCache()), ["key", "value", "cache"]),
+        *[
+            (lambda value=value: layer(x, cache=value), ["cache", type(value).__name__, "KVCache"])
+            for value in (True, [], {}, KVCache, (None, None))
+        ],
+        (lambda: layer(x[:1], cache=filled()), ["num_kv_heads", 1, 2, "KVCache()"]),
+        (lambda: MultiHeadAttention(D, 2)(x, cache=filled()), ["num_kv_heads", 2, 4, 6, 3]),
+        (lambda: layer(x, cache=filled(), mask=causal_mask(T)), ["mask", (5, 5), (2, 4, 5, 10)]),
+        (lambda: KVCache().append(q, v), ["k", (2, 5, 11), "(B, num_kv_heads, T, d)"]),
+        (lambda: KVCache().append(q[None], v[None, :, :4]), ["v", (1, 2, 4, 13)]),
+        (lambda: KVCache().append(q[None], q[None].float()), ["v", "torch.float32", "k", "torch.float64"]),
+        (lambda: KVCache().append(q[None], q[None].to("meta")), ["v", "meta", "k", "cpu"]),
+        (lambda: filled().append(*[rand(B, H, 1, 3)] * 2), ["'torch.float64'", "'torch.float32'"]),
+        (lambda: filled().append(*[rand(B, H, 1, 3, dtype=torch.float32).to("meta")] * 2), ["'meta'", "'cpu'"]),
+    ],
+)
 def test_caches(call, words):
     refused(call, *words)
 
 
-@pytest.mark.parametrize("call, words", [
-    (lambda: count_flops(0, 5, 12, 4), ["B=0"]), (lambda: count_flops(2, 5.5, 12, 4), ["T=5.5"]),
-    (lambda: count_flops(2, 5, 12, 4, T_k=0), ["T_k=0"]), (lambda: count_flops(2, 5, 12, "4"), ["num_heads='4'"]),
-    (lambda: count_memory(True, 5, 12, 4), ["B=True"]), (lambda: count_memory(2, None, 12, 4), ["T=None"]),
-    (lambda: count_memory(2, 5, 12, 4, dtype="float32"), ["dtype='float32'", "torch.dtype"]),
-    (lambda: count_memory(2, 5, 12, 4, dtype=4), ["dtype=4", "torch.float32"]),
-    (lambda: count_parameters(12, 4, bias="no"), ["bias='no'", "True", "False"]),
-    (lambda: count_parameters(12, 4, bias=None), ["bias=None"]), (lambda: trace_shapes(0, 5, 12, 4), ["batch=0"]),
-    (lambda: trace_shapes(2, "5", 12, 4), ["tokens='5'"]), (lambda: trace_shapes(2, 5, 12, None), ["num_heads=None"]),
-    (lambda: trace_shapes(2, 5, 12, 4)[3].where(0, 0, 12), ["(b, t, c)", (0, 0, 12), (2, 5, 12)]),
-    (lambda: trace_shapes(2, 5, 12, 4)[3].where(0, 0, -1), ["c=-1"]),
-    (lambda: trace_shapes(2, 5, 12, 4)[3].where(0, 1.5, 0), ["t=1.5"]),
-    (lambda: trace_shapes(2, 5, 12, 4)[3].where(None, 0, 0), ["b=None"])])
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda: count_flops(0, 5, 12, 4), ["B=0"]),
+        (lambda: count_flops(2, 5.5, 12, 4), ["T=5.5"]),
+        (lambda: count_flops(2, 5, 12, 4, T_k=0), ["T_k=0"]),
+        (lambda: count_flops(2, 5, 12, "4"), ["num_heads='4'"]),
+        (lambda: count_memory(True, 5, 12, 4), ["B=True"]),
+        (lambda: count_memory(2, None, 12, 4), ["T=None"]),
+        (lambda: count_memory(2, 5, 12, 4, dtype="float32"), ["dtype='float32'", "torch.dtype"]),
+        (lambda: count_memory(2, 5, 12, 4, dtype=4), ["dtype=4", "torch.float32"]),
+        (lambda: count_parameters(12, 4, bias="no"), ["bias='no'", "True", "False"]),
+        (lambda: count_parameters(12, 4, bias=None), ["bias=None"]),
+        (lambda: trace_shapes(0, 5, 12, 4), ["batch=0"]),
+        (lambda: trace_shapes(2, "5", 12, 4), ["tokens='5'"]),
+        (lambda: trace_shapes(2, 5, 12, None), ["num_heads=None"]),
+        (lambda: trace_shapes(2, 5, 12, 4)[3].where(0, 0, 12), ["(b, t, c)", (0, 0, 12), (2, 5, 12)]),
+        (lambda: trace_shapes(2, 5, 12, 4)[3].where(0, 0, -1), ["c=-1"]),
+        (lambda: trace_shapes(2, 5, 12, 4)[3].where(0, 1.5, 0), ["t=1.5"]),
+        (lambda: trace_shapes(2, 5, 12, 4)[3].where(None, 0, 0), ["b=None"]),
+    ],
+)
 def test_counts_and_the_trace(call, words):
     refused(call, *words)
 

@@ -1,4 +1,5 @@
 """What a learner types is text in every picture, page and deck: it never becomes an element or an attribute."""
+
 import json
 import re
 from html.parser import HTMLParser
@@ -29,16 +30,40 @@ from mhsa.explore.base import Explorer
 from mhsa.explore.shapes import walk
 
 JUPYTER = Path(__file__).parents[1] / ".jupyter"
-NASTY = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "' onload='alert(1)", "&", "&lt;&#60;&amp",
-         "]]>", "<!--", "<![CDATA[", "</svg><svg onload=alert(1)>", "</title></desc>", "javascript:alert(1)",
-         "<a href=//x>", 'var(--x, "red")', "$\\text{<b onclick=alert(1)>}$",
-         "\0\x07\x1b[31m", "\r\n\t", "\ud800", "\ud83d\ude00", "👩‍👩‍👧", "\u202eabc", "\u2028\ufeff\uffff",
-         "a" * 10_000, "", " ", "%s{0}", "`*<b>*`"]
+NASTY = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "' onload='alert(1)",
+    "&",
+    "&lt;&#60;&amp",
+    "]]>",
+    "<!--",
+    "<![CDATA[",
+    "</svg><svg onload=alert(1)>",
+    "</title></desc>",
+    "javascript:alert(1)",
+    "<a href=//x>",
+    'var(--x, "red")',
+    "$\\text{<b onclick=alert(1)>}$",
+    "\0\x07\x1b[31m",
+    "\r\n\t",
+    "\ud800",
+    "\ud83d\ude00",
+    "👩‍👩‍👧",
+    "\u202eabc",
+    "\u2028\ufeff\uffff",
+    "a" * 10_000,
+    "",
+    " ",
+    "%s{0}",
+    "`*<b>*`",
+]
 strings = st.sampled_from(NASTY) | st.text(st.characters(exclude_categories=()), max_size=20)
 eight = st.lists(strings, min_size=8, max_size=8)
 
 
 # Pictures: as with harmless words of the same lengths, but for the words
+
 
 def heads(w):
     return draw_heads(w[:3], [[[0.2, 0.3, 0.5]] * 3] * 2, allowed=[[True, True, False]] * 3)
@@ -51,25 +76,32 @@ def masks(w):
 def real_heads(w, tokens=6):
     weights, score = np.full((2, 3, tokens, tokens), 1 / tokens), np.linspace(0, 1, 6).reshape(2, 3)
     scores = {name: score for name in PATTERNS}
-    return draw_real_heads((w[:6] * 5)[:tokens], weights, thumbnails(weights), scores, [["self", "", "next"]] * 2, 1, 2,
-                           w[6])
+    return draw_real_heads(
+        (w[:6] * 5)[:tokens], weights, thumbnails(weights), scores, [["self", "", "next"]] * 2, 1, 2, w[6]
+    )
 
 
 def one_vs_many(w):
-    side = Side([[0.125] * 8] * 2, {w[0]: w[1], "b": w[2]}, {w[0]: 1, "b": 0}, {3: 0.5, 4: 0.7},
-                [(0, 0), (1, 0), (0, 1)])
+    side = Side(
+        [[0.125] * 8] * 2, {w[0]: w[1], "b": w[2]}, {w[0]: 1, "b": 0}, {3: 0.5, 4: 0.7}, [(0, 0), (1, 0), (0, 1)]
+    )
     return draw_one_vs_many(w, w[5], {w[0]: 3, "b": 4}, "b", side, side)
 
 
 def shapes(w):
-    stages = [stage._replace(cells=[cell._replace(word=w[i % 8], label=w[-i % 8], number=w[i % 3])
-                                    for i, cell in enumerate(stage.cells)]) for stage in walk(1, 2, 4, 2, False)]
+    stages = [
+        stage._replace(
+            cells=[cell._replace(word=w[i % 8], label=w[-i % 8], number=w[i % 3]) for i, cell in enumerate(stage.cells)]
+        )
+        for stage in walk(1, 2, 4, 2, False)
+    ]
     return draw_shapes(stages, 2, w[:2], w[2], w[3:5])
 
 
 def cost(w):
-    return draw_cost([16, 32], dict.fromkeys(("weights", "qkv", "scores", "kv_cache"), [5, 7]), 16, 20, {w[0]: 7}, w[1],
-                     w[2])
+    return draw_cost(
+        [16, 32], dict.fromkeys(("weights", "qkv", "scores", "kv_cache"), [5, 7]), 16, 20, {w[0]: 7}, w[1], w[2]
+    )
 
 
 def parts(w):
@@ -87,13 +119,16 @@ def flat(words):
 
 def shown(word):
     """What XML cannot hold is shown as a replacement character."""
-    return "".join(c if c in "\t\n\r" or " " <= c < "\ud800" or "\udfff" < c < "\ufffe" or c > "\uffff" else "\ufffd"
-                   for c in word)
+    return "".join(
+        c if c in "\t\n\r" or " " <= c < "\ud800" or "\udfff" < c < "\ufffe" or c > "\uffff" else "\ufffd" for c in word
+    )
 
 
 def tree(svg):
-    return [(node.tag, *map(flat, node.attrib), *map(flat, node.attrib.values()), flat(node.text or ""))
-            for node in ElementTree.fromstring(svg).iter()]
+    return [
+        (node.tag, *map(flat, node.attrib), *map(flat, node.attrib.values()), flat(node.text or ""))
+        for node in ElementTree.fromstring(svg).iter()
+    ]
 
 
 @pytest.mark.parametrize("draw", DRAW, ids=lambda draw: draw.__name__)
@@ -102,20 +137,23 @@ def tree(svg):
 @example(words=NASTY[8:16])
 @example(words=NASTY[16:24])
 def test_a_word_in_a_picture_is_that_word_and_nothing_else(draw, words):
-    signs = {word: chr(0xe000 + i) for i, word in enumerate(dict.fromkeys(words))}
+    signs = {word: chr(0xE000 + i) for i, word in enumerate(dict.fromkeys(words))}
     harmless = [signs[word] * len(word) for word in words]
     by_sign = {sign: shown(word) for word, sign in signs.items()}
-    expected = [tuple(flat(re.sub(r"([\ue000-\ue007])\1*", lambda run: by_sign[run[1]][:len(run[0])], part))
-                      for part in node) for node in tree(draw(harmless))]
+    expected = [
+        tuple(flat(re.sub(r"([\ue000-\ue007])\1*", lambda run: by_sign[run[1]][: len(run[0])], part)) for part in node)
+        for node in tree(draw(harmless))
+    ]
     assert tree(draw(words)) == expected
     assert [(tag, words) for tag, *_, words in tree(standalone(draw(words)))] == [
-        (tag, words) for tag, *_, words in expected]
+        (tag, words) for tag, *_, words in expected
+    ]
 
 
 @given(strings)
 @example("x" * 10_000)
 def test_a_message_says_what_it_was_given(sentence):
-    said = shown(re.sub("[\x0b\x0c]", " ", sentence))               # to wrap() these are spaces
+    said = shown(re.sub("[\x0b\x0c]", " ", sentence))  # to wrap() these are spaces
     root = ElementTree.fromstring(message(sentence))
     lines = [node.text or "" for node in root.iter("{http://www.w3.org/2000/svg}text")]
     assert {node.tag.split("}")[1] for node in root.iter()} == {"svg", "title", "desc", "rect", "text"}
@@ -132,7 +170,10 @@ def test_an_explorer_carries_words_as_words(token):
     bundle = explorer._repr_mimebundle_()
     assert flat(bundle["text/plain"]).startswith(f"Attention maps of 1 head. {flat(shown(token))} b: rows are queries")
     assert explorer.view.svg == bundle["image/svg+xml"] and set(bundle) == {
-        "text/plain", "image/svg+xml", "application/vnd.jupyter.widget-view+json"}
+        "text/plain",
+        "image/svg+xml",
+        "application/vnd.jupyter.widget-view+json",
+    }
 
 
 @pytest.mark.parametrize("query", NASTY)
@@ -143,6 +184,7 @@ def test_a_query_that_is_no_word_of_the_story_is_told_in_few_words(query):
 
 
 # HTML: quiz, board, forms
+
 
 class Tags(HTMLParser):
     """Every tag with its attributes, and the text between them."""
@@ -165,7 +207,8 @@ class Tags(HTMLParser):
 def test_html_of_a_quiz_holds_code_and_emphasis_alone(words):
     page = Tags(to_html(words))
     assert set(page.tags) <= {("code",), ("em",)} and page.text.replace("*", "").replace("`", "") == re.sub(
-        "[*`]", "", words)
+        "[*`]", "", words
+    )
 
 
 @pytest.mark.parametrize("typed", [*NASTY, "1e999", "nan", "0x7", "1" + 300 * "0", "٣"])
@@ -189,16 +232,23 @@ def test_a_progress_file_written_by_hand_reaches_no_page(monkeypatch, tmp_path, 
     monkeypatch.setenv("MHSA_PROGRESS", str(file))
     fresh = board().table.value
     names = [word for word in NASTY if word.isprintable()]
-    file.write_text(json.dumps({"exercises": {"lesson01": names, **{name: names for name in names}},
-                                "quizzes": {name: [1, 7] for name in names}}))
+    file.write_text(
+        json.dumps(
+            {
+                "exercises": {"lesson01": names, **{name: names for name in names}},
+                "quizzes": {name: [1, 7] for name in names},
+            }
+        )
+    )
     assert progress.solved("lesson01") == names and board().table.value == fresh
-    file.write_text("<script>alert(1)</script>")                    # damaged: the file's name is told
+    file.write_text("<script>alert(1)</script>")  # damaged: the file's name is told
     page = Tags(board().trouble.value)
     assert page.tags == [("div", ("role", "alert"))] and file.name in page.text
     assert capsys.readouterr().out == ""
 
 
 # What a check prints is text; what lies in a notebook is text in a deck
+
 
 def test_a_check_shows_nothing_but_text(capsys, monkeypatch):
     shown = []
@@ -207,6 +257,7 @@ def test_a_check_shows_nothing_but_text(capsys, monkeypatch):
     def answer(*args):
         print(NASTY[0])
         raise ValueError(NASTY[1])
+
     lesson01.DOT_SCORES.check(answer)
     out = capsys.readouterr().out
     assert f"  {NASTY[0]}\n" in out and f"ValueError: {NASTY[1]}" in out and shown == []
@@ -214,15 +265,17 @@ def test_a_check_shows_nothing_but_text(capsys, monkeypatch):
 
 def test_a_deck_shows_what_a_notebook_holds_as_text():
     svg = heads([NASTY[0], "$5", "and $6 <b>"])
-    outputs = [new_output("stream", text="\n".join(NASTY[:14])),
-               new_output("execute_result", {"text/plain": NASTY[1]}, execution_count=1),
-               new_output("display_data", {"image/svg+xml": svg, "text/plain": describe(svg)}),
-               new_output("display_data", {"image/png": "iVBO", "text/plain": NASTY[1] + " costs $5 and $6"}),
-               new_output("error", ename="E", evalue="", traceback=[NASTY[0], "\x1b[31m" + NASTY[1]])]
+    outputs = [
+        new_output("stream", text="\n".join(NASTY[:14])),
+        new_output("execute_result", {"text/plain": NASTY[1]}, execution_count=1),
+        new_output("display_data", {"image/svg+xml": svg, "text/plain": describe(svg)}),
+        new_output("display_data", {"image/png": "iVBO", "text/plain": NASTY[1] + " costs $5 and $6"}),
+        new_output("error", ename="E", evalue="", traceback=[NASTY[0], "\x1b[31m" + NASTY[1]]),
+    ]
     cell = new_code_cell(f"x = {NASTY[0]!r}", outputs=outputs, metadata={"slideshow": {"slide_type": "slide"}})
     config = PyFileConfigLoader("jupyter_nbconvert_config.py", path=str(JUPYTER)).load_config()
     html, _ = SlidesExporter(config=config).from_notebook_node(new_notebook(cells=[cell]))
-    page = Tags(html[html.index("<body"):html.rindex("<nav")])
+    page = Tags(html[html.index("<body") : html.rindex("<nav")])
     assert not {tag for tag, *_ in page.tags} & {"script", "b", "a", "svg", "math"}
     assert not [name for _, *attrs in page.tags for name, _ in attrs if name.startswith("on")]
     pictures = [dict(attrs) for tag, *attrs in page.tags if tag == "img"]
@@ -232,7 +285,10 @@ def test_a_deck_shows_what_a_notebook_holds_as_text():
 
 def test_a_formula_in_a_deck_is_mathematics_alone():
     config = PyFileConfigLoader("jupyter_nbconvert_config.py", path=str(JUPYTER)).load_config()
-    page = Tags(config.SlidesExporter.filters["for_deck"](
-        r'<p>$\text{&lt;script&gt;alert(1)&lt;/script&gt;}$ $a &lt; b$ <i title="$5 and $6">x</i></p>'))
+    page = Tags(
+        config.SlidesExporter.filters["for_deck"](
+            r'<p>$\text{&lt;script&gt;alert(1)&lt;/script&gt;}$ $a &lt; b$ <i title="$5 and $6">x</i></p>'
+        )
+    )
     assert [tag for tag, *_ in page.tags] == ["p", "math", "mrow", "mtext", "math", "mrow", "mi", "mo", "mi", "i"]
     assert page.text == "<script>alert(1)</script> a<b x" and page.tags[-1] == ("i", ("title", "$5 and $6"))

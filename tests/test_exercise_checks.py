@@ -1,4 +1,5 @@
 """What a check says: of right answers of any kind, of errors no data foresees, and of whatever else may be passed."""
+
 import sys
 import threading
 import time
@@ -22,10 +23,12 @@ def own_progress(tmp_path, monkeypatch):
 
 # A right answer of another kind
 
+
 def test_slow_float32_and_non_contiguous_answers_are_right():
     def slow(q, k, v):
         time.sleep(0.1)
         return ALL["ATTEND"].reference(q, k, v)
+
     assert verdict(ALL["ATTEND"], slow)[0]
     right, text = verdict(ALL["ATTEND"], lambda q, k, v: ALL["ATTEND"].reference(q.float(), k.float(), v.float()))
     assert right and "Difference allowed: 1e-05." in text
@@ -36,6 +39,7 @@ def test_slow_float32_and_non_contiguous_answers_are_right():
 def test_an_answer_that_insists_on_float32_is_right():
     def by_eye(scores):
         return scores.softmax(-1) @ torch.eye(scores.shape[-1], dtype=torch.float32)
+
     right, text = verdict(ALL["TO_WEIGHTS"], by_eye)
     assert right and "Difference allowed: 1e-05." in text
 
@@ -46,8 +50,9 @@ def test_float_noise_is_right_and_a_small_error_is_not():
     assert not verdict(weights, lambda s: s.softmax(-1) * (1 + 1e-6))[0]
 
 
-@pytest.mark.parametrize("answer, kind", [(lambda s: s.softmax(-1).detach().numpy(), "ndarray"),
-                                          (lambda s: s.softmax(-1).tolist(), "list")])
+@pytest.mark.parametrize(
+    "answer, kind", [(lambda s: s.softmax(-1).detach().numpy(), "ndarray"), (lambda s: s.softmax(-1).tolist(), "list")]
+)
 def test_an_answer_without_tensors_is_right_with_a_remark(answer, kind):
     right, text = verdict(ALL["TO_WEIGHTS"], answer)
     assert right and f"One remark: it returns a {kind}. Return a torch.Tensor" in text
@@ -55,11 +60,13 @@ def test_an_answer_without_tensors_is_right_with_a_remark(answer, kind):
 
 # What is said where no known mistake fits
 
+
 def test_the_first_difference_has_its_place_and_both_numbers():
     def zero_somewhere(scores):
         out = scores.softmax(-1)
         out[0, 0, 1] = 0.0
         return out
+
     expected = ALL["TO_WEIGHTS"].inputs[0][0].softmax(-1)[0, 0, 1].item()
     told = say(ALL["TO_WEIGHTS"], zero_somewhere)
     assert told == f"Not yet. On scores (2, 3, 5): 0 at [0, 0, 1] (1 of 30 differ); expected {expected:.4g}."
@@ -87,8 +94,10 @@ def test_an_exception_is_shown_with_its_line_and_shapes(tmp_path):
     told = say(ALL["DOT_SCORES"], space["dot_scores"]).splitlines()
     assert told[0] == "Not yet. On q (2, 3, 5), k (2, 7, 5) your code stops with an error:"
     assert told[1].startswith("  RuntimeError: einsum()")
-    assert told[2:] == ['  in line 3:  return torch.einsum("bqd,bkd->bqk", q, keys)',
-                        "  shapes there:  q (2, 3, 5), k (2, 7, 5), keys (2, 7, 4)"]
+    assert told[2:] == [
+        '  in line 3:  return torch.einsum("bqd,bkd->bqk", q, keys)',
+        "  shapes there:  q (2, 3, 5), k (2, 7, 5), keys (2, 7, 4)",
+    ]
 
 
 def test_nan_is_explained():
@@ -107,6 +116,7 @@ def test_a_cut_gradient_is_told():
         @staticmethod
         def backward(ctx, grad):
             return grad / 2
+
     told = say(ALL["TO_WEIGHTS"], lambda s: Clipped.apply(s.softmax(-1)))
     assert told.startswith("The values are right, but the gradient is not, on scores (2, 3, 5): ")
 
@@ -117,15 +127,18 @@ def test_a_backward_pass_that_fails_is_told():
         total = e.sum(-1, keepdim=True)
         e /= total
         return e
+
     assert say(ALL["TO_WEIGHTS"], in_place).startswith("The values are right, but the backward pass fails")
 
 
 # Nothing is changed, nothing breaks the check
 
+
 def test_an_in_place_edit_of_an_input_is_told_and_changes_nothing():
     def in_place(scores, d_model, num_heads):
-        scores /= (d_model // num_heads)**0.5
+        scores /= (d_model // num_heads) ** 0.5
         return scores
+
     before = [inputs[0].clone() for inputs in ALL["SCALE_SCORES"].inputs]
     told = say(ALL["SCALE_SCORES"], in_place)
     assert told.startswith("The result is right, but your function changes its input scores")
@@ -150,12 +163,18 @@ def switches_to_eval(layer, x):
     return layer.eval()(x, x, x, average_attn_weights=False)[1]
 
 
-@pytest.mark.parametrize("name, answer, changed", [
-    ("JOIN", backwards, "heads"), ("MY_PADDING_MASK", counts_down, "lengths"), ("BATCH_FIRST", sets_the_layer, "layer"),
-    ("HEAD_MAPS", switches_to_eval, "layer")])
+@pytest.mark.parametrize(
+    "name, answer, changed",
+    [
+        ("JOIN", backwards, "heads"),
+        ("MY_PADDING_MASK", counts_down, "lengths"),
+        ("BATCH_FIRST", sets_the_layer, "layer"),
+        ("HEAD_MAPS", switches_to_eval, "layer"),
+    ],
+)
 def test_a_changed_list_or_layer_is_told(name, answer, changed):
     assert say(ALL[name], answer).startswith(f"The result is right, but your function changes its input {changed}, ")
-    assert verdict(ALL[name], ALL[name].reference)[0]              # the next one gets it unchanged
+    assert verdict(ALL[name], ALL[name].reference)[0]  # the next one gets it unchanged
 
 
 def test_the_learners_tensors_and_settings_stay_as_they_are():
@@ -256,8 +275,22 @@ def test_no_answer_breaks_the_check(answer, words, capsys):
     assert words in told and "Right." not in told and "0x" not in told
 
 
-BAD_VALUES = [object(), {"a": 1}, lambda: 64, int, b"64", [], [[1], [2, 3]], (None,), True, float("nan"), 10**30, -1,
-              torch.zeros(0), Evil()]
+BAD_VALUES = [
+    object(),
+    {"a": 1},
+    lambda: 64,
+    int,
+    b"64",
+    [],
+    [[1], [2, 3]],
+    (None,),
+    True,
+    float("nan"),
+    10**30,
+    -1,
+    torch.zeros(0),
+    Evil(),
+]
 
 
 @pytest.mark.parametrize("value", BAD_VALUES, ids=lambda value: type(value).__name__)
@@ -271,9 +304,14 @@ async def waits_and_yields(scores):
     yield scores
 
 
-@pytest.mark.parametrize("answer, words", [(waits, "Write def in place of async def."),
-                                           (waits_and_yields, "Write def in place of async def."),
-                                           (yields, "Write return in place of yield.")])
+@pytest.mark.parametrize(
+    "answer, words",
+    [
+        (waits, "Write def in place of async def."),
+        (waits_and_yields, "Write def in place of async def."),
+        (yields, "Write return in place of yield."),
+    ],
+)
 def test_a_function_that_is_never_run_is_told_so(answer, words):
     """Nothing is left that was never awaited: warnings are errors here."""
     assert words in say(ALL["TO_WEIGHTS"], answer)
@@ -282,11 +320,14 @@ def test_a_function_that_is_never_run_is_told_so(answer, words):
 def test_a_yield_is_told_where_the_answer_is_used_and_not_compared():
     def drop(weights, p, training):
         yield weights
+
     assert "Write return in place of yield." in say(ALL["DROP"], drop)
 
 
-@pytest.mark.parametrize("answer, kind", [(lambda s: (s.softmax(-1),), "tuple"), (lambda s: [s.softmax(-1)], "list"),
-                                          (lambda s: [[s.softmax(-1)]], "list")])
+@pytest.mark.parametrize(
+    "answer, kind",
+    [(lambda s: (s.softmax(-1),), "tuple"), (lambda s: [s.softmax(-1)], "list"), (lambda s: [[s.softmax(-1)]], "list")],
+)
 def test_a_tensor_in_a_tuple_is_told(answer, kind):
     """As by `return weights,` with a comma behind it."""
     told = say(ALL["TO_WEIGHTS"], answer)
@@ -297,9 +338,15 @@ def test_a_mask_for_torch_in_a_tuple_is_told():
     assert "A tuple came, with the tensor inside" in say(ALL["FOR_TORCH"], lambda mask: (~mask,))
 
 
-@pytest.mark.parametrize("value, words", [
-    ((1, 638, 400), "Several numbers came. A comma begins a new one"), ((1638400,), "A tuple came, with the number"),
-    ([1638400], "A list came, with the number"), (1638400 + 0j, "This is not right: a complex.")])
+@pytest.mark.parametrize(
+    "value, words",
+    [
+        ((1, 638, 400), "Several numbers came. A comma begins a new one"),
+        ((1638400,), "A tuple came, with the number"),
+        ([1638400], "A list came, with the number"),
+        (1638400 + 0j, "This is not right: a complex."),
+    ],
+)
 def test_a_number_with_a_comma_or_an_imaginary_part_is_told(value, words):
     assert ALL["LAYER_PARAMETERS"].reference() == 1638400
     assert words in say(ALL["LAYER_PARAMETERS"], value)
@@ -316,7 +363,8 @@ def test_what_is_printed_is_shown_once_for_each_input():
     def prints_shape(scores):
         print(tuple(scores.shape))
         return scores.softmax(-1)
-    shapes = [tuple(scores.shape) for scores, in ALL["TO_WEIGHTS"].inputs]
+
+    shapes = [tuple(scores.shape) for (scores,) in ALL["TO_WEIGHTS"].inputs]
     assert say(ALL["TO_WEIGHTS"], prints_shape).splitlines()[3:] == [f"  {shape}" for shape in shapes]
 
 
@@ -329,6 +377,7 @@ def test_an_endless_loop_is_stopped():
     def prints_for_ever(scores):
         while True:
             print("again")
+
     told = say(ALL["TO_WEIGHTS"], prints_for_ever, seconds=0.2)
     assert told.startswith("No answer after") and told.count("again") == 12 and told.endswith("...")
 
@@ -336,10 +385,11 @@ def test_an_endless_loop_is_stopped():
 def test_an_endless_loop_that_catches_errors_is_stopped():
     def tries_again(scores):
         while True:
-            try:
+            try:  # noqa: SIM105
                 time.sleep(0.001)
             except Exception:
                 pass
+
     threads = threading.active_count()
     assert "restart" not in say(ALL["TO_WEIGHTS"], tries_again, seconds=0.2)
     assert threading.active_count() == threads
@@ -350,10 +400,11 @@ def test_a_loop_that_cannot_be_stopped_is_left_behind_and_said():
 
     def catches_everything(scores):
         while not free.is_set():
-            try:
+            try:  # noqa: SIM105
                 time.sleep(0.001)
             except BaseException:
                 pass
+
     told = say(ALL["TO_WEIGHTS"], catches_everything, seconds=0.2)
     free.set()
     assert told.endswith("It could not be stopped: restart the kernel before you go on.")
@@ -363,6 +414,7 @@ def test_a_loop_that_cannot_be_stopped_is_left_behind_and_said():
 def test_a_kernel_interrupt_goes_through_and_stops_the_function():
     """As in a notebook: the interrupt reaches the main thread while the function runs in another."""
     import _thread
+
     threads = threading.active_count()
     threading.Timer(0.3, _thread.interrupt_main).start()
     with pytest.raises(KeyboardInterrupt):

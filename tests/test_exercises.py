@@ -1,4 +1,5 @@
 """The data: every reference is right, every known mistake gets its own message, every stub is not written yet."""
+
 import ast
 import importlib
 import inspect
@@ -34,11 +35,12 @@ def from_stub(exercise, **replace):
     code = exercise.stub
     for old, new in replace.items():
         code = code.replace(old, new)
-    exec(code[:code.rindex(f"ex.{exercise.name}.check(")], space)
+    exec(code[: code.rindex(f"ex.{exercise.name}.check(")], space)
     return space[exercise.answer_name]
 
 
 # The data
+
 
 def test_there_is_enough_of_everything():
     messages = {(exercise.name, message) for exercise in ALL.values() for _, message in exercise.mistakes}
@@ -71,7 +73,7 @@ def test_the_stub_is_not_written_yet(exercise):
 @each_exercise
 def test_inputs_have_distinct_sizes_with_one_sentence_and_one_token(exercise):
     """Where inputs have a batch and tokens. Axes of one length may hide a swap, so some input must have none."""
-    if exercise.name in ("STACK_WEIGHTS", "DROP"):                  # no batch; one row length for all
+    if exercise.name in ("STACK_WEIGHTS", "DROP"):  # no batch; one row length for all
         return
     tensors = [x for inputs in exercise.inputs for x in inputs if isinstance(x, torch.Tensor) and x.is_floating_point()]
     shapes = [x.shape for x in tensors if x.dim() >= 3]
@@ -148,6 +150,7 @@ def test_an_import_leaves_the_random_numbers_alone():
 
 # Right answers, written differently
 
+
 @pytest.mark.parametrize("name, answer", [(name, answer) for name, answers in ALSO_RIGHT.items() for answer in answers])
 def test_another_right_answer_passes(name, answer):
     right, text = verdict(ALL[name], answer)
@@ -171,6 +174,7 @@ def test_words_may_be_capital_and_numbers_rounded():
 
 # Known mistakes, written differently
 
+
 def by_columns(weights, p, training):
     kept = torch.rand(weights.shape[0], 1, weights.shape[2]) >= p
     return weights * kept / (1 - p) if training else weights
@@ -183,8 +187,9 @@ def the_same_for_all(weights, p, training):
 
 def closed_by(number):
     def masked_attention(q, k, v, mask):
-        scores = (q @ k.mT / q.shape[-1]**0.5).masked_fill(~mask, number)
+        scores = (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(~mask, number)
         return (scores.softmax(-1) * mask.any(-1, keepdim=True)) @ v
+
     return masked_attention
 
 
@@ -195,14 +200,18 @@ def own_linear(d_model, num_heads, d_k):
             self.weight = torch.nn.Parameter(torch.randn(d_k, d_model))
 
         def forward(self, x):
-            return x @ self.weight                                 # turned round: takes d_k numbers
+            return x @ self.weight  # turned round: takes d_k numbers
+
     return torch.nn.ModuleList(Head() for _ in range(num_heads))
 
 
-SAME_MISTAKE = [("DROP", by_columns, "whole columns"), ("DROP", the_same_for_all, "same places in every sentence"),
-                ("MASKED_ATTENTION", closed_by(-50), "the closed key is the best"),
-                ("MASKED_ATTENTION", closed_by(-1000), "the closed key is the best"),
-                ("MAKE_HEADS", own_linear, "takes the width that goes *in* first")]
+SAME_MISTAKE = [
+    ("DROP", by_columns, "whole columns"),
+    ("DROP", the_same_for_all, "same places in every sentence"),
+    ("MASKED_ATTENTION", closed_by(-50), "the closed key is the best"),
+    ("MASKED_ATTENTION", closed_by(-1000), "the closed key is the best"),
+    ("MAKE_HEADS", own_linear, "takes the width that goes *in* first"),
+]
 
 
 @pytest.mark.parametrize("name, answer, words", SAME_MISTAKE)
@@ -215,8 +224,10 @@ def test_any_number_below_every_score_closes_a_key(number):
     assert verdict(ALL["MASKED_ATTENTION"], closed_by(number))[0]
 
 
-@pytest.mark.parametrize("answer", [lambda w, p, training: F.dropout(w.detach(), p, training),
-                                    lambda w, p, training: F.dropout(w, p, training).data])
+@pytest.mark.parametrize(
+    "answer",
+    [lambda w, p, training: F.dropout(w.detach(), p, training), lambda w, p, training: F.dropout(w, p, training).data],
+)
 def test_dropped_weights_must_pass_a_gradient(answer):
     assert say(ALL["DROP"], answer).startswith("The values are right, but no gradient flows back")
 

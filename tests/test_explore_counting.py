@@ -1,4 +1,5 @@
 """explore.parameters() and explore.cost(), without a browser."""
+
 import random
 import re
 
@@ -52,7 +53,7 @@ def test_a_preset_sets_every_size_in_one_redraw(name):
     drawn, menu = drawings(explorer), controls(explorer)["preset"]
     menu.value = name
     d_model, h, g, d_k, bias = PRESETS[name]
-    with torch.device("meta"):                                     # GPT-3's layer would take 2.4 GB
+    with torch.device("meta"):  # GPT-3's layer would take 2.4 GB
         layer = MultiHeadAttention(d_model, h, num_kv_heads=g, d_k=d_k, bias=bias)
     assert len(drawn) == 1 and menu.value == name
     assert total(explorer) == sum(p.numel() for p in layer.parameters())
@@ -63,10 +64,10 @@ def test_a_preset_sets_every_size_in_one_redraw(name):
 def test_key_value_heads_follow_the_heads_or_stay_a_divisor():
     explorer = explore.parameters(48, 6)
     explorer.state.num_heads = 8
-    assert explorer.state.num_kv_heads == 8                        # as many as heads, as before
+    assert explorer.state.num_kv_heads == 8  # as many as heads, as before
     explorer.state.num_kv_heads = 4
     explorer.state.num_heads = 6
-    assert explorer.state.num_kv_heads == 3                        # 4 does not divide 6
+    assert explorer.state.num_kv_heads == 3  # 4 does not divide 6
     assert list(controls(explorer)["KV heads"].options) == [1, 2, 3, 6]
 
 
@@ -83,14 +84,19 @@ def test_rapid_changes_never_show_an_invalid_pair_or_a_stale_picture(make):
     assert len(drawn) <= 50 and not any("No picture" in svg for svg in drawn)
 
 
-@pytest.mark.parametrize("make, sentence", [
-    (lambda: explore.parameters(7, 2), "num_heads=2 does not divide d_model=7; these do: 1, 7"),
-    (lambda: explore.parameters(8, 0), "num_heads=0"),
-    (lambda: explore.parameters(8, 4, num_kv_heads=3), "num_kv_heads=3"),
-    (lambda: explore.parameters(1024, 512), "num_heads=512 is more than"),
-    (lambda: explore.cost(T=0), "T=0 is not on the axis"),
-    (lambda: explore.cost(T=1_000_000), "T=1000000"), (lambda: explore.cost(B=-1), "B=-1"),
-    (lambda: explore.cost(d_model=7, num_heads=2), "these do: 1, 7")])
+@pytest.mark.parametrize(
+    "make, sentence",
+    [
+        (lambda: explore.parameters(7, 2), "num_heads=2 does not divide d_model=7; these do: 1, 7"),
+        (lambda: explore.parameters(8, 0), "num_heads=0"),
+        (lambda: explore.parameters(8, 4, num_kv_heads=3), "num_kv_heads=3"),
+        (lambda: explore.parameters(1024, 512), "num_heads=512 is more than"),
+        (lambda: explore.cost(T=0), "T=0 is not on the axis"),
+        (lambda: explore.cost(T=1_000_000), "T=1000000"),
+        (lambda: explore.cost(B=-1), "B=-1"),
+        (lambda: explore.cost(d_model=7, num_heads=2), "these do: 1, 7"),
+    ],
+)
 def test_what_cannot_be_shown_is_said_and_the_explorer_goes_on(make, sentence):
     explorer = make()
     assert sentence in describe(explorer.view.svg)
@@ -115,7 +121,8 @@ def test_cost_answers_up_to_the_end_of_the_axis():
     assert "explicit 54 PB" in describe(explorer.view.svg)
 
 
-@pytest.mark.parametrize("number, words", [(0, "0 B"), (999, "999 B"), (1234, "1.23 kB"), (33_554_432, "33.6 MB"),
-                                           (5.4e19, "54,000 PB")])
+@pytest.mark.parametrize(
+    "number, words", [(0, "0 B"), (999, "999 B"), (1234, "1.23 kB"), (33_554_432, "33.6 MB"), (5.4e19, "54,000 PB")]
+)
 def test_units(number, words):
     assert in_units(number, "B") == words

@@ -1,4 +1,5 @@
 """The frame of the explorers and explore.heads(), without a browser."""
+
 import random
 import re
 import subprocess
@@ -52,7 +53,7 @@ def test_one_action_that_changes_two_traits_draws_once():
     calls, state = [], Tied()
     Explorer(state, lambda s: calls.append((s.a, s.b)) or picture(7, 7, "", ""), [])
     state.a = 7
-    assert calls == [(3, 5), (7, 8)]                               # a second drawing of the same would flicker
+    assert calls == [(3, 5), (7, 8)]  # a second drawing of the same would flicker
 
 
 @pytest.mark.parametrize("name", ["heads", "parameters", "cost", "shapes"])
@@ -83,8 +84,9 @@ def test_an_output_holds_the_live_view_the_still_and_its_words():
 
 def shown(explorer):
     """(h, T, T) of hundredths, read off the picture; None where it may not attend."""
-    labels = re.findall(r'aria-label="head (\d+): (\w+) (?:\(query\) reads (\w+) \(key\), weight ([\d.]+)|may not)',
-                        explorer.view.svg)
+    labels = re.findall(
+        r'aria-label="head (\d+): (\w+) (?:\(query\) reads (\w+) \(key\), weight ([\d.]+)|may not)', explorer.view.svg
+    )
     return {(int(head), query, key): float(weight) for head, query, key, weight in labels if weight}
 
 
@@ -92,7 +94,7 @@ def test_heads_shows_the_weights_of_the_layer_it_names():
     explorer = explore.heads(12, 3, seed=4)
     layer = MultiHeadAttention(12, 3)
     torch.manual_seed(4)
-    for parameter in layer.parameters():                           # N(0, 1/12), one matrix after another
+    for parameter in layer.parameters():  # N(0, 1/12), one matrix after another
         parameter.data = torch.randn(parameter.shape) / 12**0.5
     weights = layer(embed(SENTENCE, 12), need_weights=True)[1][0]
     values = shown(explorer)
@@ -113,7 +115,7 @@ def test_heads_keeps_its_value_when_it_still_divides():
     sliders, drawn = controls(explorer), drawings(explorer)
     sliders["d_model"].value = 48
     assert explorer.state.num_heads == sliders["heads"].value == 6 and len(drawn) == 1
-    sliders["d_model"].value = 16                                  # 6 does not divide 16: the next smaller is 4
+    sliders["d_model"].value = 16  # 6 does not divide 16: the next smaller is 4
     assert explorer.state.num_heads == sliders["heads"].value == 4 and len(drawn) == 2
     assert list(sliders["heads"].options) == [1, 2, 4, 8, 16]
 
@@ -135,7 +137,7 @@ def test_a_choice_among_options_just_replaced_is_put_right_in_the_browser(monkey
     explorer, sent = explore.heads(64, 8), []
     slider = controls(explorer)["heads"]
     monkeypatch.setattr(slider, "send_state", lambda key=None: sent.append((slider.value, slider.index)))
-    explorer.state.d_model = 12                                    # 1, 2, 3, 4, 6, 12; the browser still shows 1 … 64
+    explorer.state.d_model = 12  # 1, 2, 3, 4, 6, 12; the browser still shows 1 … 64
     sent.clear()
     slider.set_state({"index": 6})
     assert sent == [(6, 4)] and explorer.state.num_heads == 6
@@ -159,9 +161,15 @@ def test_a_slider_gets_its_new_options_and_its_new_place_in_two_messages(monkeyp
     assert len(mixed) > 50 and not any(mixed)
 
 
-@pytest.mark.parametrize("d_model, num_heads, sentence", [
-    (7, 2, "num_heads=2 does not divide d_model=7; these do: 1, 7"), (0, 2, "d_model=0 is not a whole number"),
-    (8, -3, "num_heads=-3 is not a whole number"), (1_000_000, 2, "d_model=1000000 is more than this picture")])
+@pytest.mark.parametrize(
+    "d_model, num_heads, sentence",
+    [
+        (7, 2, "num_heads=2 does not divide d_model=7; these do: 1, 7"),
+        (0, 2, "d_model=0 is not a whole number"),
+        (8, -3, "num_heads=-3 is not a whole number"),
+        (1_000_000, 2, "d_model=1000000 is more than this picture"),
+    ],
+)
 def test_what_cannot_be_shown_is_said_and_the_explorer_goes_on(d_model, num_heads, sentence):
     explorer = explore.heads(d_model, num_heads)
     assert sentence in describe(explorer.view.svg)

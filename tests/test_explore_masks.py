@@ -1,4 +1,5 @@
 """explore.masks(), without a browser: what the picture says is held to masks and a softmax written out by hand."""
+
 import math
 import random
 from xml.etree import ElementTree
@@ -38,21 +39,30 @@ def scores(queries, keys):
     return [[sum(a * b for a, b in zip(row, column)) / 8**0.5 for column in k.tolist()] for row in q.tolist()]
 
 
-@pytest.mark.parametrize("T_q, T_k, is_causal, length, closed", [
-    (4, 4, False, 4, []), (4, 4, True, 3, [(3, 1), (0, 0)]), (2, 5, True, 5, []), (5, 3, True, 2, [(4, 1)]),
-    (1, 6, False, 0, []), (6, 6, True, 6, [(5, j) for j in range(6)])])
+@pytest.mark.parametrize(
+    "T_q, T_k, is_causal, length, closed",
+    [
+        (4, 4, False, 4, []),
+        (4, 4, True, 3, [(3, 1), (0, 0)]),
+        (2, 5, True, 5, []),
+        (5, 3, True, 2, [(4, 1)]),
+        (1, 6, False, 0, []),
+        (6, 6, True, 6, [(5, j) for j in range(6)]),
+    ],
+)
 def test_mask_scores_and_weights_are_those_worked_out_by_hand(T_q, T_k, is_causal, length, closed):
     explorer = explore.masks(T_q, T_k, is_causal=is_causal, length=length)
     for cell in closed:
         press(explorer, *cell)
-    queries = WORDS[T_k - T_q:T_k] if T_q <= T_k else [f"q{i}" for i in range(T_q)]
+    queries = WORDS[T_k - T_q : T_k] if T_q <= T_k else [f"q{i}" for i in range(T_q)]
     values, shown = scores(queries, WORDS[:T_k]), cells(explorer.view.svg)
     assert len(shown) == T_q * T_k
     for (q, k), (mask, score, weight) in shown.items():
         by = [is_causal and k > q + T_k - T_q, k >= length, (q, k) in closed]
         letters = "".join(letter for letter, closes in zip("CPH", by) if closes)
-        open_keys = [j for j in range(T_k) if not (is_causal and j > q + T_k - T_q) and j < length
-                     and (q, j) not in closed]
+        open_keys = [
+            j for j in range(T_k) if not (is_causal and j > q + T_k - T_q) and j < length and (q, j) not in closed
+        ]
         assert written(mask) == (["False", letters] if letters else ["True"])
         assert float(written(score)[0]) == pytest.approx(values[q][k], abs=0.0051)
         if letters:
@@ -68,15 +78,15 @@ def test_a_press_closes_and_opens_one_cell():
     explorer.view.observe(lambda change: drawn.append(change["new"]), names="svg")
     press(explorer, 2, 1)
     assert explorer.state.painted == [[True] * 4, [True] * 4, [True, False, True, True], [True] * 4]
-    changed = [key for key, parts in cells(drawn[0]).items()
-               if written(parts[0]) != written(cells(first)[key][0])]
+    changed = [key for key, parts in cells(drawn[0]).items() if written(parts[0]) != written(cells(first)[key][0])]
     assert len(drawn) == 1 and changed == [(2, 1)]
     moved = [key for key, parts in cells(drawn[0]).items() if written(parts[2]) != written(cells(first)[key][2])]
-    assert moved == [(2, 0), (2, 1), (2, 2)]                       # the other weights of that row, no other row
-    explorer.state.press("3,4")                                    # comes late: that key is gone
+    assert moved == [(2, 0), (2, 1), (2, 2)]  # the other weights of that row, no other row
+    explorer.state.press("3,4")  # comes late: that key is gone
     press(explorer, 2, 1)
     assert [written(p) for parts in cells(explorer.view.svg).values() for p in parts] == [
-        written(p) for parts in cells(first).values() for p in parts]
+        written(p) for parts in cells(first).values() for p in parts
+    ]
 
 
 def test_a_cell_says_who_closed_it_and_what_a_press_does():
@@ -141,7 +151,7 @@ def test_rapid_changes_and_presses_never_show_an_error_or_a_stale_picture():
     moves = controls(explorer)
     for _ in range(80):
         name = rng.choice(["T_q", "T_k", "padding length", "causal mask", "press"])
-        if name == "press":                                        # some come late, for a cell that is gone
+        if name == "press":  # some come late, for a cell that is gone
             press(explorer, rng.randrange(6), rng.randrange(6))
         elif name == "causal mask":
             moves[name].value = not moves[name].value
@@ -154,14 +164,19 @@ def test_rapid_changes_and_presses_never_show_an_error_or_a_stale_picture():
     assert not any("No picture" in svg for svg in drawn) and len(drawn) <= 80
 
 
-@pytest.mark.parametrize("trait, value, sentence", [
-    ("T_q", 0, "T_q=0 is not a whole number"), ("T_k", -2, "T_k=-2 is not a whole number"),
-    ("T_k", 1_000_000, "T_k=1000000 is more than this picture can show; 1 to 6 will do"),
-    ("length", 7, "=7 is more than T=4"),
-    ("painted", torch.ones(3, 4, dtype=torch.bool), "mask has shape (3, 4), which does not broadcast"),
-    ("painted", torch.ones(2, 4, 4, dtype=torch.bool), "mask has shape (2, 4, 4)"),
-    ("painted", torch.ones(4, 4), "mask holds torch.float32; torch.bool is needed, True = may attend"),
-    ("painted", [[True] * 4, [True] * 3], "expected sequence of length 4")])
+@pytest.mark.parametrize(
+    "trait, value, sentence",
+    [
+        ("T_q", 0, "T_q=0 is not a whole number"),
+        ("T_k", -2, "T_k=-2 is not a whole number"),
+        ("T_k", 1_000_000, "T_k=1000000 is more than this picture can show; 1 to 6 will do"),
+        ("length", 7, "=7 is more than T=4"),
+        ("painted", torch.ones(3, 4, dtype=torch.bool), "mask has shape (3, 4), which does not broadcast"),
+        ("painted", torch.ones(2, 4, 4, dtype=torch.bool), "mask has shape (2, 4, 4)"),
+        ("painted", torch.ones(4, 4), "mask holds torch.float32; torch.bool is needed, True = may attend"),
+        ("painted", [[True] * 4, [True] * 3], "expected sequence of length 4"),
+    ],
+)
 def test_what_cannot_be_drawn_is_said_and_the_explorer_goes_on(trait, value, sentence, as_a_user):
     explorer = explore.masks()
     setattr(explorer.state, trait, value)
@@ -174,7 +189,8 @@ def test_what_cannot_be_drawn_is_said_and_the_explorer_goes_on(trait, value, sen
 def test_a_mask_of_one_row_stands_for_all_queries():
     explorer = explore.masks(painted=torch.tensor([[True, False, True, True]]))
     assert [key for key, parts in cells(explorer.view.svg).items() if written(parts[0]) == ["False", "H"]] == [
-        (q, 1) for q in range(4)]
+        (q, 1) for q in range(4)
+    ]
     press(explorer, 2, 1)
     assert written(cells(explorer.view.svg)[2, 1][0]) == ["True"]
 

@@ -1,4 +1,5 @@
 """explore.one_vs_many(), without a browser."""
+
 import random
 import re
 
@@ -50,8 +51,9 @@ def test_the_weights_are_those_of_the_stored_matrices(h, query):
             assert value == pytest.approx(weights[head, STORY.index(key)].item(), abs=0.0051)
 
 
-@pytest.mark.parametrize("h, word, relation",
-                         [(2, "them", "subject"), (4, "them", "neighbour"), (8, "her", "antecedent")])
+@pytest.mark.parametrize(
+    "h, word, relation", [(2, "them", "subject"), (4, "them", "neighbour"), (8, "her", "antecedent")]
+)
 def test_the_averaged_vector_lies_as_far_from_the_right_words_as_it_says(h, word, relation):
     explorer = explore.one_vs_many(h, query=word, relation=relation)
     query = STORY.index(word)
@@ -93,7 +95,7 @@ def test_a_plane_keeps_the_distances_of_three_points():
     flat = torch.tensor(plane(points))
     assert torch.allclose(torch.cdist(flat, flat), torch.cdist(points, points), atol=0.02)
     assert flat[0].tolist() == [0, 0] and flat[1, 0] > 0 and flat[1, 1] == 0 and flat[2, 1] >= 0
-    assert plane(points[:, :1])[2][1] == 0                          # one column: a line
+    assert plane(points[:, :1])[2][1] == 0  # one column: a line
     assert plane(points[:1].repeat(2, 1)) == [(0, 0), (0, 0)]
 
 
@@ -111,9 +113,15 @@ def test_fifty_changes_draw_once_each_and_never_fail():
     assert not any("No picture" in svg for svg in drawn) and max(map(len, drawn)) < 250_000
 
 
-@pytest.mark.parametrize("name, value, words", [
-    ("num_heads", 3, "num_heads=3 is not there; these are: 1, 2, 4, 8, 16"), ("num_heads", -7, "num_heads=-7"),
-    ("query", "cat", "query='cat' is not there; these are: Mia, lost"), ("relation", "<b>", "these are: subject")])
+@pytest.mark.parametrize(
+    "name, value, words",
+    [
+        ("num_heads", 3, "num_heads=3 is not there; these are: 1, 2, 4, 8, 16"),
+        ("num_heads", -7, "num_heads=-7"),
+        ("query", "cat", "query='cat' is not there; these are: Mia, lost"),
+        ("relation", "<b>", "these are: subject"),
+    ],
+)
 def test_what_cannot_be_shown_is_said_and_the_explorer_goes_on(name, value, words):
     explorer = explore.one_vs_many()
     still = explorer.view.svg

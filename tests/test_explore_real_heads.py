@@ -1,4 +1,5 @@
 """explore.real_heads(), without a browser, on a made-up model whose patterns are known."""
+
 import random
 import re
 from base64 import b64decode
@@ -25,6 +26,7 @@ L, H = 3, 5
 
 class MadeUp:
     """3 layers of 5 heads. Layer 1: previous, next, first, uniform, self; the others spread over keys at random."""
+
     num_layers, num_heads = L, H
 
     def __init__(self):
@@ -39,8 +41,15 @@ class MadeUp:
         T = len(tokens)
         place, eye = torch.arange(T), torch.eye(T)
         noise = torch.randn(L, 1, H, T, T, generator=torch.Generator().manual_seed(T)).softmax(-1)
-        noise[0, 0] = torch.stack([eye[(place - 1).clamp(0)], eye[(place + 1).clamp(max=T - 1)], eye[place * 0],
-                                   torch.full((T, T), 1 / T), eye])
+        noise[0, 0] = torch.stack(
+            [
+                eye[(place - 1).clamp(0)],
+                eye[(place + 1).clamp(max=T - 1)],
+                eye[place * 0],
+                torch.full((T, T), 1 / T),
+                eye,
+            ]
+        )
         return SimpleNamespace(tokens=[tokens], weights=list(noise))
 
 
@@ -65,15 +74,17 @@ def test_the_map_shows_the_weights_of_the_head_that_is_named():
     weights = MadeUp().encode("a b , c b .").weights[1][0, 3]
     names = ["[CLS]", "a", "b (2)", ",", "c", "b (5)", ".", "[SEP]"]
     cells = parts(explorer, r"\d+,\d+")
-    assert cells == {f"{q} (query) reads {k} (key), weight {weights[i, j]:.2f}": f"{i},{j}"
-                     for i, q in enumerate(names) for j, k in enumerate(names)}
+    assert cells == {
+        f"{q} (query) reads {k} (key), weight {weights[i, j]:.2f}": f"{i},{j}"
+        for i, q in enumerate(names)
+        for j, k in enumerate(names)
+    }
     assert describe(explorer.view.svg).startswith("Layer 2, head 3. [CLS] a b , c b . [SEP]. ")
 
 
 def test_heads_are_named_by_their_strongest_pattern_or_not_at_all():
     explorer = made_up()
-    assert [family(explorer, name)[0] for name in ("previous", "next", "first", "self")] == [
-        "1.0", "1.1", "1.2", "1.4"]
+    assert [family(explorer, name)[0] for name in ("previous", "next", "first", "self")] == ["1.0", "1.1", "1.2", "1.4"]
     assert "1.3" in family(explorer, "broad") and family(explorer, "same word") == ["no-same"]
     words = [text.text for text in ElementTree.fromstring(explorer.view.svg).iter(f"{SVG}text")]
     assert {"prev", "next", "first", "sep", "punct", "same", "self", "broad"} <= set(words)
@@ -104,7 +115,7 @@ def test_a_press_reads_another_head_in_one_redraw():
     assert (explorer.state.layer, explorer.state.head) == (1, 4) and len(drawn) == 1
     assert controls(explorer)["layer"].value == 1 and controls(explorer)["head"].value == 4
     assert describe(drawn[0]).startswith("Layer 1, head 4: self.")
-    explorer.view._handle_custom_msg({"press": "3.2 3.4"}, [])     # the name of a pattern: its first head
+    explorer.view._handle_custom_msg({"press": "3.2 3.4"}, [])  # the name of a pattern: its first head
     for key in ("2,3", "q5", "no-self"):
         explorer.view._handle_custom_msg({"press": key}, [])
     assert (explorer.state.layer, explorer.state.head) == (3, 2) and len(drawn) == 2
@@ -158,17 +169,25 @@ def test_no_weight_is_lost_in_a_thumbnail(T):
     assert (sheet[:60, 65:125] == 0.4).any() and not (sheet[:60, :60] > 0).any()
 
 
-@pytest.mark.parametrize("text, sentence", [
-    ("", "There is nothing to read yet."), (" \n ", "There is nothing to read yet."),
-    ("cat", "This is a single token"), ("a" * 10_000, "This is a single token"),
-    ("a [CLS] b", "[CLS] is a mark that the model sets by itself"), ("a b [PAD]", "[PAD] is a mark"),
-    ("w " * 127, "This text has 129 tokens, and up to 128 are drawn"), ("w " * 498, "This text has 500 tokens")])
+@pytest.mark.parametrize(
+    "text, sentence",
+    [
+        ("", "There is nothing to read yet."),
+        (" \n ", "There is nothing to read yet."),
+        ("cat", "This is a single token"),
+        ("a" * 10_000, "This is a single token"),
+        ("a [CLS] b", "[CLS] is a mark that the model sets by itself"),
+        ("a b [PAD]", "[PAD] is a mark"),
+        ("w " * 127, "This text has 129 tokens, and up to 128 are drawn"),
+        ("w " * 498, "This text has 500 tokens"),
+    ],
+)
 def test_what_cannot_be_read_is_said_and_the_explorer_goes_on(text, sentence):
     explorer = made_up(text)
     assert describe(explorer.view.svg).startswith("No picture") and sentence in describe(explorer.view.svg)
-    explorer.state.text = "🙂 你好 ?! <b>&\""
+    explorer.state.text = '🙂 你好 ?! <b>&"'
     root = ElementTree.fromstring(explorer.view.svg)
-    assert {"🙂", "你好", "?!", "<b>&\""} <= {text.text for text in root.iter(f"{SVG}text")}
+    assert {"🙂", "你好", "?!", '<b>&"'} <= {text.text for text in root.iter(f"{SVG}text")}
 
 
 def test_half_a_character_is_read_as_a_question_mark():
@@ -183,8 +202,9 @@ def test_a_score_that_none_can_have_is_said(least):
     assert describe(explorer.view.svg).startswith("Layer 2, head 3")
 
 
-@pytest.mark.parametrize("layer, head, sentence", [(0, 2, "layer=0 does not exist; 1 to 3 do"),
-                                                   (3, 5, "head=5 does not exist; 0 to 4 do")])
+@pytest.mark.parametrize(
+    "layer, head, sentence", [(0, 2, "layer=0 does not exist; 1 to 3 do"), (3, 5, "head=5 does not exist; 0 to 4 do")]
+)
 def test_a_head_that_does_not_exist_is_said(layer, head, sentence):
     explorer = made_up(layer=layer, head=head)
     assert sentence in describe(explorer.view.svg)
@@ -195,7 +215,8 @@ def test_a_head_that_does_not_exist_is_said(layer, head, sentence):
 def test_missing_model_files_show_their_sentence(monkeypatch):
     def fail():
         raise ModelFilesError("The files are not here yet. This command fetches them: python -m mhsa.pretrained")
-    module = import_module("mhsa.explore.real_heads")              # mhsa.explore.real_heads is the function
+
+    module = import_module("mhsa.explore.real_heads")  # mhsa.explore.real_heads is the function
     module.minilm.cache_clear()
     monkeypatch.setattr(module, "load_minilm", fail)
     says = describe(explore.real_heads().view.svg)
@@ -218,9 +239,15 @@ def test_rapid_changes_never_show_an_error_or_a_stale_picture():
     drawn, moves = drawings(explorer), controls(explorer)
     for _ in range(50):
         name = rng.choice(["sentence", "layer", "head", "pattern", "score from"])
-        moves[name].value = rng.choice({"sentence": ["a b", "c " * 30, "d e f"], "layer": [1, 2, 3],
-                                        "head": range(5), "pattern": moves["pattern"].options,
-                                        "score from": [0, 0.5, 1]}[name])
+        moves[name].value = rng.choice(
+            {
+                "sentence": ["a b", "c " * 30, "d e f"],
+                "layer": [1, 2, 3],
+                "head": range(5),
+                "pattern": moves["pattern"].options,
+                "score from": [0, 0.5, 1],
+            }[name]
+        )
         state = explorer.state
         says = describe(explorer.view.svg)
         assert says.startswith(f"Layer {state.layer}, head {state.head}")
@@ -235,6 +262,6 @@ def test_everything_lies_inside_the_picture(T):
     width, height = float(root.get("width")), float(root.get("height"))
     assert width <= 872
     for box in [*root.iter(f"{SVG}rect"), *root.iter(f"{SVG}image")]:
-        assert 0 <= float(box.get("x", 0)) and float(box.get("x", 0)) + float(box.get("width")) <= width + 0.01
-        assert 0 <= float(box.get("y", 0)) and float(box.get("y", 0)) + float(box.get("height")) <= height + 0.01
+        assert float(box.get("x", 0)) >= 0 and float(box.get("x", 0)) + float(box.get("width")) <= width + 0.01
+        assert float(box.get("y", 0)) >= 0 and float(box.get("y", 0)) + float(box.get("height")) <= height + 0.01
     assert all(0 < float(text.get("y")) <= height for text in root.iter(f"{SVG}text"))

@@ -1,4 +1,5 @@
 """explore.shapes(), without a browser: what the picture says is held to tensors that torch really splits and merges."""
+
 import random
 import re
 from collections import defaultdict
@@ -22,8 +23,11 @@ def tensors(B, T, d_model, h, wrong_split=False):
     A product makes new numbers in new memory; here each keeps the number of its place.
     """
     x = torch.arange(B * T * d_model).view(B, T, d_model)
-    cut = [x.view(B, h, T, d_model // h)] if wrong_split else [x.view(B, T, h, d_model // h),
-                                                               x.view(B, T, h, d_model // h).transpose(1, 2)]
+    cut = (
+        [x.view(B, h, T, d_model // h)]
+        if wrong_split
+        else [x.view(B, T, h, d_model // h), x.view(B, T, h, d_model // h).transpose(1, 2)]
+    )
     z = cut[-1].contiguous()
     back = z.transpose(1, 2)
     merged = back.contiguous().view(B, T, d_model)
@@ -72,9 +76,9 @@ def test_every_step_shows_each_number_where_it_is(sizes, wrong_split):
 
 def test_the_table_follows_the_last_two_axes():
     explorer = explore.shapes(1, 5, 6, 3, step=4)
-    table = sorted(groups(explorer.view.svg)[0], key=place)        # three heads of 5 tokens × 2 columns, in one line
+    table = sorted(groups(explorer.view.svg)[0], key=place)  # three heads of 5 tokens × 2 columns, in one line
     assert [number(part) for part in table[:6]] == [0, 1, 2, 3, 4, 5]
-    explorer.state.step = 3                                        # five tokens of 3 heads × 2 columns
+    explorer.state.step = 3  # five tokens of 3 heads × 2 columns
     assert [number(part) for part in sorted(groups(explorer.view.svg)[0], key=place)[:4]] == [0, 1, 6, 7]
 
 
@@ -110,22 +114,36 @@ def lit(svg, key):
 def test_pointing_at_an_element_lights_it_up_in_every_step():
     labels = lit(explore.shapes(1, 4, 6, 3, step=7).view.svg, "0,2,3")
     small = [label for label in labels if label.startswith("step ")]
-    assert small == [f"step {i}: {place}" for i, place in (
-        (1, "[0, 2, 3], offset 15"), (2, "[0, 2, 3], offset 15"), (3, "[0, 2, 1, 1], offset 15"),
-        (4, "[0, 1, 2, 1], offset 15"), (7, "[0, 1, 2, 1], offset 13"), (8, "[0, 2, 1, 1], offset 13"),
-        (9, "[0, 2, 1, 1], offset 15"), (10, "[0, 2, 3], offset 15"), (11, "[0, 2, 3], offset 15"))]
+    assert small == [
+        f"step {i}: {place}"
+        for i, place in (
+            (1, "[0, 2, 3], offset 15"),
+            (2, "[0, 2, 3], offset 15"),
+            (3, "[0, 2, 1, 1], offset 15"),
+            (4, "[0, 1, 2, 1], offset 15"),
+            (7, "[0, 1, 2, 1], offset 13"),
+            (8, "[0, 2, 1, 1], offset 13"),
+            (9, "[0, 2, 1, 1], offset 15"),
+            (10, "[0, 2, 3], offset 15"),
+            (11, "[0, 2, 3], offset 15"),
+        )
+    ]
     assert [label for label in labels if label not in small] == 2 * [
         "her, column 3: [0, 1, 2, 1], offset 13. In step 1, 2, 10, 11: [0, 2, 3], offset 15; "
         "3, 9: [0, 2, 1, 1], offset 15; 4: [0, 1, 2, 1], offset 15; 7: [0, 1, 2, 1], offset 13; "
-        "8: [0, 2, 1, 1], offset 13"]
+        "8: [0, 2, 1, 1], offset 13"
+    ]
 
 
 def test_scores_are_maps_of_two_tokens():
     explorer = explore.shapes(1, 4, 6, 3, step=5)
     *small, cell, in_memory = lit(explorer.view.svg, "score0,1,2,3")
     assert small == ["step 5: [0, 1, 2, 3], offset 27", "step 6: [0, 1, 2, 3], offset 27"]
-    assert cell == in_memory == ("head 1, query her, key keys: [0, 1, 2, 3], offset 27. "
-                                 "It belongs to two tokens, not to one element")
+    assert (
+        cell
+        == in_memory
+        == ("head 1, query her, key keys: [0, 1, 2, 3], offset 27. It belongs to two tokens, not to one element")
+    )
 
 
 def words_of(svg):
@@ -174,7 +192,7 @@ def test_step_play_and_press_go_to_a_step():
     assert describe(drawn[-1]).startswith("Split and merge, step 9 of 11: lay out anew. z = z.contiguous()")
     explorer.view._handle_custom_msg({"press": "0,2,3"}, [])
     moves["step"].value = 11
-    moves["wrong split"].value = True                              # one step less: one drawing, no step too many
+    moves["wrong split"].value = True  # one step less: one drawing, no step too many
     assert explorer.state.step == moves["step"].value == moves["play the steps"].max == 10 and len(drawn) == 5
     moves["wrong split"].value = False
     assert explorer.state.step == moves["play the steps"].value == moves["play the steps"].max == 11
@@ -187,17 +205,28 @@ def test_rapid_changes_never_show_an_invalid_pair_or_a_stale_picture():
         control = moves[rng.choice(["d_model", "d_model", "heads", "heads", "T", "B", "step", "wrong split"])]
         control.value = rng.choice([True, False] if control.description == "wrong split" else control.options)
         B, T, d_model, h, step = (moves[name].value for name in ("B", "T", "d_model", "heads", "step"))
-        shapes = {"B T d_model": (B, T, d_model), "B T h d_k": (B, T, h, d_model // h),
-                  "B h T d_k": (B, h, T, d_model // h), "B h T T": (B, h, T, T)}
+        shapes = {
+            "B T d_model": (B, T, d_model),
+            "B T h d_k": (B, T, h, d_model // h),
+            "B h T d_k": (B, h, T, d_model // h),
+            "B h T T": (B, h, T, T),
+        }
         axes = trace_shapes(1, 2, h, h, wrong_split=moves["wrong split"].value)[step - 1].axes
         assert d_model % h == 0 and f"Shape {shapes[axes]}, strides" in describe(explorer.view.svg)
     assert not any("No picture" in svg for svg in drawn) and len(drawn) <= 50
 
 
-@pytest.mark.parametrize("sizes, sentence", [
-    ((1, 4, 7, 2), "num_heads=2 does not divide d_model=7; these do: 1, 7"), ((1, 0, 8, 2), "tokens=0 is not a whole"),
-    ((0, 4, 8, 2), "batch=0 is not a whole"), ((1, 4, -8, 2), "d_model=-8 is not a whole"),
-    ((1, 4, 8, 0), "num_heads=0 is not a whole"), ((10**6, 10**6, 8, 8), "more bytes than 64-bit addresses")])
+@pytest.mark.parametrize(
+    "sizes, sentence",
+    [
+        ((1, 4, 7, 2), "num_heads=2 does not divide d_model=7; these do: 1, 7"),
+        ((1, 0, 8, 2), "tokens=0 is not a whole"),
+        ((0, 4, 8, 2), "batch=0 is not a whole"),
+        ((1, 4, -8, 2), "d_model=-8 is not a whole"),
+        ((1, 4, 8, 0), "num_heads=0 is not a whole"),
+        ((10**6, 10**6, 8, 8), "more bytes than 64-bit addresses"),
+    ],
+)
 def test_what_cannot_be_drawn_is_said_and_the_explorer_goes_on(sizes, sentence):
     explorer = explore.shapes(*sizes)
     assert describe(explorer.view.svg).startswith("No picture") and sentence in describe(explorer.view.svg)
@@ -213,7 +242,7 @@ def test_a_million_tokens_are_abbreviated_honestly():
     assert "Drawn: 1 of 2 sentences, 4 of 1,000,000 tokens, 12 of 768 columns, 3 of 12 heads." in explorer.view.svg
     table, strip = groups(explorer.view.svg)
     assert len(table) == len(strip) == 4 * 12
-    for part in table:                                             # (B, h, T, d_k) in this order in memory
+    for part in table:  # (B, h, T, d_k) in this order in memory
         word, column, index, offset, _ = ELEMENT.match(part.get("aria-label")).groups()
         _, head, token, j = map(int, index.split(", "))
         assert (number(part), int(column)) == (token * 768 + head * 64 + j, head * 64 + j)
@@ -229,8 +258,14 @@ def test_long_offsets_are_written_once_a_run():
     assert {"64000000", "128000192"} <= set(ticks) and "…" in ticks
 
 
-SIZES = [(B, T, d_model, h) for B in (1, 2, 3, 5) for T in (1, 2, 4, 6, 12, 1_000_000)
-         for d_model in (1, 8, 12, 24, 768) for h in (1, 2, 4, 8, 24, 768) if d_model % h == 0]
+SIZES = [
+    (B, T, d_model, h)
+    for B in (1, 2, 3, 5)
+    for T in (1, 2, 4, 6, 12, 1_000_000)
+    for d_model in (1, 8, 12, 24, 768)
+    for h in (1, 2, 4, 8, 24, 768)
+    if d_model % h == 0
+]
 
 
 @pytest.mark.parametrize("wrong_split", [False, True])

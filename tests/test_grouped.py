@@ -1,4 +1,5 @@
 """mean_pool_kv_heads: fewer heads of keys and values, each the mean of those it replaces."""
+
 import pytest
 import torch
 from helpers import rand, randomised, same

@@ -1,4 +1,5 @@
 """split_heads() and merge_heads() move the right numbers, and masks hide the right corner."""
+
 from itertools import product
 
 import jaxtyping
@@ -29,9 +30,9 @@ def test_a_head_is_a_block_of_columns_of_every_token(lead):
 def test_splitting_is_a_view_and_merging_a_copy():
     x = rand(2, 5, 6)
     heads = split_heads(x, 3)
-    heads[1, 2, 4, 1] = 99                                         # sentence 1, token 4, column 2·2 + 1
+    heads[1, 2, 4, 1] = 99  # sentence 1, token 4, column 2·2 + 1
     assert x[1, 4, 5] == 99
-    results = heads.contiguous()                                   # head after head in memory, as a kernel leaves them
+    results = heads.contiguous()  # head after head in memory, as a kernel leaves them
     merge_heads(results).zero_()
     assert results[1, 2, 4, 1] == 99
 
@@ -55,9 +56,16 @@ def test_gradients_pass_through_both():
     assert torch.equal(x.grad, factor)
 
 
-@pytest.mark.parametrize("T_q, T_k, expected", [
-    (1, 4, ["1111"]), (2, 5, ["11110", "11111"]), (3, 3, ["100", "110", "111"]), (4, 2, ["00", "00", "10", "11"]),
-    (1, 1, ["1"])])
+@pytest.mark.parametrize(
+    "T_q, T_k, expected",
+    [
+        (1, 4, ["1111"]),
+        (2, 5, ["11110", "11111"]),
+        (3, 3, ["100", "110", "111"]),
+        (4, 2, ["00", "00", "10", "11"]),
+        (1, 1, ["1"]),
+    ],
+)
 def test_causal_masks_are_aligned_at_the_bottom_right(T_q, T_k, expected):
     mask = causal_mask(T_q, T_k)
     assert mask.dtype == torch.bool

@@ -1,4 +1,5 @@
 """What every stored notebook must hold, read from the files; nothing runs here (nbval does that)."""
+
 import re
 from pathlib import Path
 
@@ -9,32 +10,42 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 ROOT = Path(__file__).parents[1]
 LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 PAGES = LESSONS + sorted([*ROOT.glob("*.md"), *ROOT.glob("notebooks/*.md")])
-FREE_OUTPUT = {"00_start_here": ["import platform"],                 # first lines of the cells with nbval-ignore-output
-               "08_how_many_heads": ["generator = torch.Generator().manual_seed(99)"],
-               "06_one_vs_many": [
-                   "torch.set_num_threads(1)",
-                   "sweep = sweep_heads(list(tasks.values()), heads, seeds=range(5))",
-                   'rows = [f"m={m}" for m in tasks]',
-                   "def learned(run, seed):", "for seed in run.seeds:",
-                   "single = train_toy(tasks[2], 1, seeds=range(5))", "pair = train_toy(tasks[4], 2, seeds=range(5))",
-                   "variants = "
-                   '{"MLP read-out, one layer": {"hidden": 64}, "linear read-out, two layers": {"num_layers": 2}}',
-                   "def mean_map(run, seed):"],
-               "09_fast_attention": [
-                   "tokens = [256, 512, 1024, 2048, 4096]",
-                   "fits = {way: [fit(list(values[way].values())) for values in (byte, second)] for way in byte}",
-                   "def draw(values, scale, ylabel, alt):", "with torch.no_grad():",
-                   'calls = {f"{way}, h={h}": contestants(Cell(2, 1024, 512, h, False))[name]',
-                   'speed = 2 * rows[-1]["product"]**3 / rows[-1]["seconds"]["product"]',
-                   'both = ["float32", "bfloat16"]', "text = x[:, :192]",
-                   'print(f"4 heads of keys and values: {accuracy(run.layer(0)):.2f}")',
-                   "if torch.cuda.is_available():", 'cpu = sweeps.recorded("cpu")',
-                   'saved = {T: 1 - byte["fused"][T] / byte["explicit"][T] for T in tokens}'],
-               "10_claims_checked": ["x = torch.randn(4, 512, 512)"]}
+FREE_OUTPUT = {
+    "00_start_here": ["import platform"],  # first lines of the cells with nbval-ignore-output
+    "08_how_many_heads": ["generator = torch.Generator().manual_seed(99)"],
+    "06_one_vs_many": [
+        "torch.set_num_threads(1)",
+        "sweep = sweep_heads(list(tasks.values()), heads, seeds=range(5))",
+        'rows = [f"m={m}" for m in tasks]',
+        "def learned(run, seed):",
+        "for seed in run.seeds:",
+        "single = train_toy(tasks[2], 1, seeds=range(5))",
+        "pair = train_toy(tasks[4], 2, seeds=range(5))",
+        'variants = {"MLP read-out, one layer": {"hidden": 64}, "linear read-out, two layers": {"num_layers": 2}}',
+        "def mean_map(run, seed):",
+    ],
+    "09_fast_attention": [
+        "tokens = [256, 512, 1024, 2048, 4096]",
+        "fits = {way: [fit(list(values[way].values())) for values in (byte, second)] for way in byte}",
+        "def draw(values, scale, ylabel, alt):",
+        "with torch.no_grad():",
+        'calls = {f"{way}, h={h}": contestants(Cell(2, 1024, 512, h, False))[name]',
+        'speed = 2 * rows[-1]["product"]**3 / rows[-1]["seconds"]["product"]',
+        'both = ["float32", "bfloat16"]',
+        "text = x[:, :192]",
+        'print(f"4 heads of keys and values: {accuracy(run.layer(0)):.2f}")',
+        "if torch.cuda.is_available():",
+        'cpu = sweeps.recorded("cpu")',
+        'saved = {T: 1 - byte["fused"][T] / byte["explicit"][T] for T in tokens}',
+    ],
+    "10_claims_checked": ["x = torch.randn(4, 512, 512)"],
+}
 
 FRONT_END = r"\binteract\w*\(|\bOutput\(|\bclear_output\b|\bupdate_display\b|\bdisplay_id\b"
-NETWORK = (r"^\s*[!%]|https?:|\btorch\.hub\b|\bfrom_pretrained\b|"
-           r"\b(import|from) (urllib|requests|httpx|aiohttp|socket|huggingface_hub|transformers|datasets)\b")
+NETWORK = (
+    r"^\s*[!%]|https?:|\btorch\.hub\b|\bfrom_pretrained\b|"
+    r"\b(import|from) (urllib|requests|httpx|aiohttp|socket|huggingface_hub|transformers|datasets)\b"
+)
 NBVAL_MARKS = r"(?i)\b(nbval[-_]\w+|raises-exception)"
 LINK = r"!?\[[^\]]*\]\(([^)\s]+)[^)]*\)|(?:src|href)=\"([^\"]+)\""
 
@@ -52,8 +63,11 @@ def prose(notebook):
 
 
 def not_run_once_from_top_to_bottom(notebook):
-    return [f"cell {number} has [{cell.execution_count}]" for number, cell in enumerate(code(notebook), 1)
-            if cell.execution_count != number]
+    return [
+        f"cell {number} has [{cell.execution_count}]"
+        for number, cell in enumerate(code(notebook), 1)
+        if cell.execution_count != number
+    ]
 
 
 def errors_and_stderr(notebook):
@@ -62,7 +76,8 @@ def errors_and_stderr(notebook):
 
 def widget_views(notebook):
     return ["metadata.widgets"] * ("widgets" in notebook.metadata) + [
-        mime for out in outputs(notebook) for mime in out.get("data", {}) if "widget-view" in mime]
+        mime for out in outputs(notebook) for mime in out.get("data", {}) if "widget-view" in mime
+    ]
 
 
 def memory_addresses(notebook):
@@ -71,8 +86,9 @@ def memory_addresses(notebook):
 
 def changing_metadata(notebook):
     right = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    return ([notebook.metadata.get("kernelspec")] * (notebook.metadata.get("kernelspec") != right)
-            + [cell.metadata["execution"] for cell in code(notebook) if "execution" in cell.metadata])
+    return [notebook.metadata.get("kernelspec")] * (notebook.metadata.get("kernelspec") != right) + [
+        cell.metadata["execution"] for cell in code(notebook) if "execution" in cell.metadata
+    ]
 
 
 def long_or_empty_cells(notebook):
@@ -113,9 +129,18 @@ def cells_whose_output_is_not_compared(notebook):
                 yield f"{mark} on {cell.source}"
 
 
-CHECKS = [not_run_once_from_top_to_bottom, errors_and_stderr, widget_views, memory_addresses, changing_metadata,
-          long_or_empty_cells, what_needs_a_front_end, what_reaches_for_the_network, pictures_without_alt_text,
-          cells_whose_output_is_not_compared]
+CHECKS = [
+    not_run_once_from_top_to_bottom,
+    errors_and_stderr,
+    widget_views,
+    memory_addresses,
+    changing_metadata,
+    long_or_empty_cells,
+    what_needs_a_front_end,
+    what_reaches_for_the_network,
+    pictures_without_alt_text,
+    cells_whose_output_is_not_compared,
+]
 each_check = pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 
 
@@ -154,9 +179,11 @@ def dead_links(page):
             continue
         name, _, heading = link.partition("#")
         target = page.parent / name if name else page
-        if not target.exists():
-            yield link
-        elif heading and slug(heading) not in map(slug, re.findall(r"^#+ (.*)", text_of(target), re.MULTILINE)):
+        if (
+            not target.exists()
+            or heading
+            and slug(heading) not in map(slug, re.findall(r"^#+ (.*)", text_of(target), re.MULTILINE))
+        ):
             yield link
 
 
@@ -173,8 +200,11 @@ SVG = '<svg role="img"><title>four heads</title></svg>'
 def notebook_with(source="1 + 1", text="a sentence", widgets=False, cell=None, kernel="python3", **output):
     output = new_output("execute_result", execution_count=1, **({"data": {"image/svg+xml": SVG}} | output))
     spec = {"display_name": "Python 3", "language": "python", "name": kernel}
-    cells = [new_markdown_cell(text), new_code_cell(source, execution_count=1, outputs=[output], metadata=cell or {}),
-             new_code_cell("assert True", execution_count=2)]
+    cells = [
+        new_markdown_cell(text),
+        new_code_cell(source, execution_count=1, outputs=[output], metadata=cell or {}),
+        new_code_cell("assert True", execution_count=2),
+    ]
     return new_notebook(cells=cells, metadata={"kernelspec": spec} | ({"widgets": {}} if widgets else {}))
 
 

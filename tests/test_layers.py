@@ -1,4 +1,5 @@
 """One head, the loop of heads, all heads at once: equal to the formula worked out by hand and to one another."""
+
 import pickle
 from copy import deepcopy
 
@@ -7,21 +8,32 @@ import torch
 from helpers import by_hand, each_path, first, rand, randomised, same
 from torch import nn
 
-from mhsa import (MultiHeadAttention, MultiHeadAttentionLoop, SingleHeadAttention, attention, causal_mask,
-                  padding_mask)
+from mhsa import MultiHeadAttention, MultiHeadAttentionLoop, SingleHeadAttention, attention, causal_mask, padding_mask
 
-B, T, S, D, H = 2, 5, 7, 30, 6                                     # so d_k = 5
-OPTIONS = [dict(), dict(bias=True), dict(d_k=11), dict(d_k=11, d_v=13, bias=True),
-           dict(num_kv_heads=2, d_v=13), dict(num_kv_heads=3, bias=True), dict(num_kv_heads=1),
-           dict(num_kv_heads=2, d_k=11, key_dim=17, value_dim=19), dict(key_dim=17, bias=True), dict(value_dim=19)]
+B, T, S, D, H = 2, 5, 7, 30, 6  # so d_k = 5
+OPTIONS = [
+    dict(),
+    dict(bias=True),
+    dict(d_k=11),
+    dict(d_k=11, d_v=13, bias=True),
+    dict(num_kv_heads=2, d_v=13),
+    dict(num_kv_heads=3, bias=True),
+    dict(num_kv_heads=1),
+    dict(num_kv_heads=2, d_k=11, key_dim=17, value_dim=19),
+    dict(key_dim=17, bias=True),
+    dict(value_dim=19),
+]
 FORMS = [(T, S), (1, S), (T, 1), (1, 1, 1, S), (B, 1, 1, S), (1, H, 1, S), (1, H, T, S), (B, 1, T, S), (B, H, T, S)]
 each_form = pytest.mark.parametrize("form", FORMS, ids=str)
 
 
 def inputs(m, dtype=torch.float64):
     key_dim, value_dim = (getattr(m, name, D) for name in ("key_dim", "value_dim"))
-    return (rand(B, T, D, dtype=dtype), rand(B, S, key_dim, seed=1, dtype=dtype),
-            rand(B, S, value_dim, seed=2, dtype=dtype))
+    return (
+        rand(B, T, D, dtype=dtype),
+        rand(B, S, key_dim, seed=1, dtype=dtype),
+        rand(B, S, value_dim, seed=2, dtype=dtype),
+    )
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
@@ -40,7 +52,7 @@ def test_all_heads_at_once_equal_the_formula_by_hand(options, form):
 @pytest.mark.parametrize("form", [None, (B, 1, T, S)], ids=str)
 def test_without_gradients_the_numbers_are_the_same(off, form):
     m = randomised(MultiHeadAttention(D, H, num_kv_heads=2))
-    mask = None if form is None else rand(*form) > 1               # many empty rows
+    mask = None if form is None else rand(*form) > 1  # many empty rows
     with off():
         got, got_weights = m(*inputs(m), mask=mask, need_weights=True)
         fused = m(*inputs(m), mask=mask)
@@ -55,7 +67,7 @@ def test_without_gradients_the_numbers_are_the_same(off, form):
 def test_loop_and_batch_agree_for_every_form_of_mask(form, dtype, tol):
     loop = randomised(MultiHeadAttentionLoop(D, H, d_k=11, d_v=13, bias=True), dtype)
     for p in loop.parameters():
-        p.data *= 0.3                                              # outputs within ±3, so that tol is absolute
+        p.data *= 0.3  # outputs within ±3, so that tol is absolute
     m, mask = MultiHeadAttention.from_loop(loop), rand(*form) > 0
     expected, weights = loop(*inputs(m, dtype), mask=mask, need_weights=True)
     out, got = m(*inputs(m, dtype), mask=mask, need_weights=True)
@@ -81,8 +93,12 @@ def test_one_head_is_attention_between_three_projections():
     head = randomised(SingleHeadAttention(D, 11, 13, bias=True))
     x, y, z = inputs(head)
     mask = rand(B, T, S) > 0
-    expected = attention(x @ head.w_q.weight.T + head.w_q.bias, y @ head.w_k.weight.T + head.w_k.bias,
-                         z @ head.w_v.weight.T + head.w_v.bias, mask)
+    expected = attention(
+        x @ head.w_q.weight.T + head.w_q.bias,
+        y @ head.w_k.weight.T + head.w_k.bias,
+        z @ head.w_v.weight.T + head.w_v.bias,
+        mask,
+    )
     out, weights = head(x, y, z, mask=mask[:, None], need_weights=True)
     same(out, expected[0])
     same(weights, expected[1])
@@ -125,7 +141,7 @@ def test_missing_inputs_and_causal_masks(need_weights):
 def test_rows_without_keys_give_the_bias_alone(need_weights, training, dropout, g):
     m = randomised(MultiHeadAttention(D, H, num_kv_heads=g, bias=True, dropout=dropout)).train(training)
     x, mask = rand(B, T, D).requires_grad_(), torch.ones(B, 1, T, T).bool()
-    mask[0, :, 3], mask[1] = False, False                          # one query of a sentence, and a whole sentence
+    mask[0, :, 3], mask[1] = False, False  # one query of a sentence, and a whole sentence
     with torch.autograd.set_detect_anomaly(True):
         out = first(m(x, mask=mask, need_weights=need_weights))
         out.square().sum().backward()
@@ -158,7 +174,7 @@ def test_half_precision_stays_finite_and_close(need_weights, dtype):
     out.sum().backward()
     with torch.autocast("cpu", dtype=dtype), torch.no_grad():
         assert torch.equal(first(m.float()(x.float(), is_causal=True, need_weights=need_weights)), x)
-    assert torch.equal(out, x) and out.dtype == dtype              # each token finds itself: 400² · 64 / 8 wins
+    assert torch.equal(out, x) and out.dtype == dtype  # each token finds itself: 400² · 64 / 8 wins
     assert all(t.grad.isfinite().all() for t in (x, *m.parameters()))
 
 
@@ -184,7 +200,7 @@ def test_without_weights_nothing_of_size_t_squared_is_kept_and_no_key_is_repeate
             m(x, is_causal=is_causal)
     assert kept and max(t.untyped_storage().nbytes() for t in kept) <= 4 * T * D
     wide = [t for t in kept if t.dim() == 4 and t.shape[1] == H]
-    assert len(wide) == 4                                          # q and the output, twice; k and v stay one head
+    assert len(wide) == 4  # q and the output, twice; k and v stay one head
 
 
 @pytest.mark.parametrize("g, grouped", [(H, False), (2, True), (1, True)])
@@ -195,6 +211,7 @@ def test_the_kernel_is_told_of_grouped_heads_only(monkeypatch, g, grouped):
     def spy(*args, enable_gqa, **options):
         told.append(enable_gqa)
         return kernel(*args, enable_gqa=enable_gqa, **options)
+
     monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", spy)
     MultiHeadAttention(D, H, num_kv_heads=g)(torch.randn(B, T, D))
     assert told == [grouped]
@@ -208,7 +225,7 @@ def test_single_sentences_and_single_tokens(b, t, need_weights):
         out = first(m(x, is_causal=is_causal, need_weights=need_weights))
         same(out, by_hand(m, x, x, x, causal_mask(t) if is_causal else None)[0])
     if t == 1:
-        same(out, m.w_o(m.w_v(x)))                                 # nothing to choose from: the value itself
+        same(out, m.w_o(m.w_v(x)))  # nothing to choose from: the value itself
 
 
 @each_path
@@ -235,10 +252,18 @@ def test_inputs_may_lie_anyhow_in_memory(need_weights):
 def test_names_and_shapes_of_the_weights():
     m = MultiHeadAttention(D, H, num_kv_heads=2, d_k=11, d_v=13, key_dim=17, value_dim=19, bias=True)
     assert {name: tuple(p.shape) for name, p in m.state_dict().items()} == {
-        "w_q.weight": (66, 30), "w_q.bias": (66,), "w_k.weight": (22, 17), "w_k.bias": (22,),
-        "w_v.weight": (26, 19), "w_v.bias": (26,), "w_o.weight": (30, 78), "w_o.bias": (30,)}
+        "w_q.weight": (66, 30),
+        "w_q.bias": (66,),
+        "w_k.weight": (22, 17),
+        "w_k.bias": (22,),
+        "w_v.weight": (26, 19),
+        "w_v.bias": (26,),
+        "w_o.weight": (30, 78),
+        "w_o.bias": (30,),
+    }
     assert list(MultiHeadAttentionLoop(D, 2).state_dict()) == [
-        f"heads.{i}.{w}.weight" for i in (0, 1) for w in ("w_q", "w_k", "w_v")] + ["w_o.weight"]
+        f"heads.{i}.{w}.weight" for i in (0, 1) for w in ("w_q", "w_k", "w_v")
+    ] + ["w_o.weight"]
     head = SingleHeadAttention(D)
     assert (head.d_k, head.d_v) == (D, D) and SingleHeadAttention(D, 11).d_v == 11
     m = MultiHeadAttention(D, H)

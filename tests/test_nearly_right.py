@@ -1,4 +1,5 @@
 """Answers that are right on most inputs, or on paper: a check refuses them, in words of their own."""
+
 import math
 
 import pytest
@@ -51,7 +52,7 @@ def nearest_ratio(d_model, width):
 def by_the_output(concat, w_o, num_heads, removed):
     concat, d = concat.clone(), w_o.shape[1] // num_heads
     for head in removed:
-        concat[..., head * d:(head + 1) * d] = 0
+        concat[..., head * d : (head + 1) * d] = 0
     return concat @ w_o
 
 
@@ -74,29 +75,39 @@ def last_piece(weights, word):
 
 def without(place, transpose):
     """WITHOUT_HEAD with an index of its own, and the transpose before the merge or none."""
+
     def answer(heads, w_o, i):
         B, _, T, _ = heads.shape
         heads = heads.clone()
         heads[place(i)] = 0
         return (heads.transpose(1, 2) if transpose else heads).reshape(B, T, -1) @ w_o
+
     return answer
 
 
-@pytest.mark.parametrize("name, answer, words", [
-    ("PREVIOUS_SHARE", wraps, "the *last* key"),
-    ("PREVIOUS_SHARE", lambda w: w.diagonal(-1).mean((0, 1)), "takes the batch for queries"),
-    ("RELATIVE_ENTROPY", two_bases, "two logarithms with different bases"),
-    ("RELATIVE_ENTROPY", softmax_twice, "from a softmax already"), ("WORD_MAP", last_piece, "the last piece alone"),
-    ("WITHOUT_HEAD", without(lambda i: i, True), "is a *sentence*"),
-    ("WITHOUT_HEAD", without(lambda i: (slice(None), i - 1), True), "Heads count from 0"),
-    ("WITHOUT_HEAD", without(lambda i: (slice(None), i), False), "No transpose before the merge"),
-    ("LEAST_WIDTH", one_less, "Often one less is enough"), ("LEAST_WIDTH", centred_twice, "You centre the columns too"),
-    ("LEAST_WIDTH", largest_taken_away, "largest score of each row"),
-    ("TOKENS_THAT_FIT", rounded, "You round to the nearest"), ("TOKENS_THAT_FIT", never_full, "999 is too small"),
-    ("HEADS_NEEDED", more_than_asked, "You ask for more than the given accuracy"),
-    ("MERGE_BLOCKS", merged_at_the_smaller, "exp(800) is inf"), ("TOKENS_BACK", not_stacked, "a list of m tensors"),
-    ("HEADS_FOR", nearest_ratio, "the width whose *ratio*"),
-    ("WITHOUT_HEADS", by_the_output, "the width of the *output*")])
+@pytest.mark.parametrize(
+    "name, answer, words",
+    [
+        ("PREVIOUS_SHARE", wraps, "the *last* key"),
+        ("PREVIOUS_SHARE", lambda w: w.diagonal(-1).mean((0, 1)), "takes the batch for queries"),
+        ("RELATIVE_ENTROPY", two_bases, "two logarithms with different bases"),
+        ("RELATIVE_ENTROPY", softmax_twice, "from a softmax already"),
+        ("WORD_MAP", last_piece, "the last piece alone"),
+        ("WITHOUT_HEAD", without(lambda i: i, True), "is a *sentence*"),
+        ("WITHOUT_HEAD", without(lambda i: (slice(None), i - 1), True), "Heads count from 0"),
+        ("WITHOUT_HEAD", without(lambda i: (slice(None), i), False), "No transpose before the merge"),
+        ("LEAST_WIDTH", one_less, "Often one less is enough"),
+        ("LEAST_WIDTH", centred_twice, "You centre the columns too"),
+        ("LEAST_WIDTH", largest_taken_away, "largest score of each row"),
+        ("TOKENS_THAT_FIT", rounded, "You round to the nearest"),
+        ("TOKENS_THAT_FIT", never_full, "999 is too small"),
+        ("HEADS_NEEDED", more_than_asked, "You ask for more than the given accuracy"),
+        ("MERGE_BLOCKS", merged_at_the_smaller, "exp(800) is inf"),
+        ("TOKENS_BACK", not_stacked, "a list of m tensors"),
+        ("HEADS_FOR", nearest_ratio, "the width whose *ratio*"),
+        ("WITHOUT_HEADS", by_the_output, "the width of the *output*"),
+    ],
+)
 def test_an_answer_that_is_only_nearly_right_is_told_why(name, answer, words):
     right, text = verdict(ALL[name], answer)
     assert not right and words in text
@@ -118,9 +129,16 @@ def shares_as(kind):
     return lambda w: kind([w[:, i, :, 0].mean().item() for i in range(w.shape[1])])
 
 
-@pytest.mark.parametrize("name, answer", [
-    ("LEAST_WIDTH", rank_as_int), ("RELATION_OF_HEADS", relations_as_list), ("IDEAL_MAP", map_as_list),
-    ("SINK_SHARE", shares_as(list)), ("SINK_SHARE", shares_as(torch.tensor))])
+@pytest.mark.parametrize(
+    "name, answer",
+    [
+        ("LEAST_WIDTH", rank_as_int),
+        ("RELATION_OF_HEADS", relations_as_list),
+        ("IDEAL_MAP", map_as_list),
+        ("SINK_SHARE", shares_as(list)),
+        ("SINK_SHARE", shares_as(torch.tensor)),
+    ],
+)
 def test_where_nothing_is_trained_numbers_need_no_tensor(name, answer):
     right, text = verdict(ALL[name], answer)
     assert right and "remark" not in text
@@ -136,8 +154,18 @@ def test_an_answer_that_is_rounded_is_told_with_the_digits_that_differ():
     assert "1.55 is too small; expected 1.5504." in told
 
 
-@pytest.mark.parametrize("got, want", [(0.5, 0.25), (2.0, 2.00001), (1 / 3, 1 / 3 + 1e-15), (12345.5, 12345.25),
-                                       (1.0, 1.0 + 2**-52), (1e-20, 1.00001e-20), (float("nan"), 1.0)])
+@pytest.mark.parametrize(
+    "got, want",
+    [
+        (0.5, 0.25),
+        (2.0, 2.00001),
+        (1 / 3, 1 / 3 + 1e-15),
+        (12345.5, 12345.25),
+        (1.0, 1.0 + 2**-52),
+        (1e-20, 1.00001e-20),
+        (float("nan"), 1.0),
+    ],
+)
 def test_two_numbers_that_differ_look_different(got, want):
     came, due = leaf_difference(*torch.tensor([got, want], dtype=torch.float64), 0)
     assert came.split()[0] != due

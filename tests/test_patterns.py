@@ -1,4 +1,5 @@
 """Scores, similarity and ablation against values worked out by hand or by plain loops; no model's files are needed."""
+
 import math
 
 import pytest
@@ -21,9 +22,15 @@ def one_hot(rows):
 
 def scores_by_loops(tokens, weights):
     """[(sentence, query, {name: keys})] written out for TOKENS[0]: the keys that each word should read."""
-    keys = {"previous": lambda q: [q - 1], "next": lambda q: [q + 1], "first": lambda q: [0],
-            "separator": lambda q: [9], "punctuation": lambda q: [3, 8],
-            "same word": lambda q: {1: [4], 4: [1]}.get(q, []), "self": lambda q: [q]}
+    keys = {
+        "previous": lambda q: [q - 1],
+        "next": lambda q: [q + 1],
+        "first": lambda q: [0],
+        "separator": lambda q: [9],
+        "punctuation": lambda q: [3, 8],
+        "same word": lambda q: {1: [4], 4: [1]}.get(q, []),
+        "self": lambda q: [q],
+    }
     result = {}
     for name, of in keys.items():
         shares = [sum(weights[:, q, k] for k in of(q)) for q in range(1, 9) if of(q)]
@@ -58,7 +65,7 @@ def test_padding_changes_nothing():
     both = pattern_scores(TOKENS, padded)
     first, second = (pattern_scores([own], w) for own, w in zip(TOKENS, alone))
     torch.testing.assert_close(both["self"], (8 * first["self"] + 2 * second["self"]) / 10)
-    torch.testing.assert_close(both["same word"], first["same word"])                  # the second has no such query
+    torch.testing.assert_close(both["same word"], first["same word"])  # the second has no such query
     torch.testing.assert_close(both["previous"], (8 * first["previous"] + second["previous"]) / 9)
 
 
@@ -79,7 +86,9 @@ def test_a_toy_map_of_any_tokens_is_found():
 
 def test_pieces_know_their_word():
     assert whole_words(["##x", "play", "##ing", "##s", "now"]) == (
-        ["##x", "playings", "playings", "playings", "now"], [0, 1, 1, 1, 2])
+        ["##x", "playings", "playings", "playings", "now"],
+        [0, 1, 1, 1, 2],
+    )
 
 
 def test_similarity_is_what_two_rows_share():
@@ -94,7 +103,7 @@ def test_similarity_leaves_padding_out():
     weights[1, :, 2:] = 0
     weights[1, :, :2, 2:] = 0
     mask = torch.tensor([[True] * 5, [True, True, False, False, False]])
-    rows = torch.cat([weights[0], weights[1, :, :2]], 1)                               # (h, 7, T)
+    rows = torch.cat([weights[0], weights[1, :, :2]], 1)  # (h, 7, T)
     expected = sum(min(x, y) for x, y in zip(rows[0].flatten(), rows[2].flatten())) / 7
     assert head_similarity(weights, mask)[0, 2].item() == pytest.approx(expected.item())
 
@@ -125,6 +134,7 @@ def test_a_head_hands_over_its_mean_over_real_tokens(loop):
 
     def mean(out):
         return (torch.cat([out[0], out[1, :3]]).sum(0) / 10).expand_as(out)
+
     out, _ = ablate_heads(MultiHeadAttention.from_loop(loop), x, {4: "mean"}, mask=mask)
     torch.testing.assert_close(out, output_without(loop, x, {4: mean}, mask))
     one = ablate_heads(MultiHeadAttention.from_loop(loop), x, {4: "mean"})[0]
@@ -146,18 +156,21 @@ def test_no_head_is_the_layer_itself(loop):
     torch.testing.assert_close(ablate_heads(layer, x, {})[0], layer(x))
 
 
-@pytest.mark.parametrize("call, words", [
-    (lambda: pattern_scores("ab", torch.ones(2, 1, 3, 3)), "tokens must be 2 lists"),
-    (lambda: pattern_scores(["ab", "c"], torch.ones(2, 1, 3, 3)), "tokens must be 2 lists"),
-    (lambda: pattern_scores([["a"]], torch.ones(2, 1, 3, 3)), "tokens must be 2 lists"),
-    (lambda: pattern_scores([[]], torch.ones(1, 1, 3, 3)), r"len\(tokens\[0\]\)=0"),
-    (lambda: pattern_scores([list("abcd")], torch.ones(1, 1, 3, 3)), "4 tokens, weights have T=3"),
-    (lambda: pattern_scores([["a"]], torch.ones(1, 3, 3)), r"\(1, 3, 3\); \(B, h, T, T\) is needed"),
-    (lambda: head_similarity(torch.ones(1, 2, 3, 5)), r"\(1, 2, 3, 5\); \(B, h, T, T\) is needed"),
-    (lambda: ablate_heads(MultiHeadAttention(6, 3), torch.ones(1, 2, 6), {3: "zero"}), "head=3 .* heads 0 to 2"),
-    (lambda: ablate_heads(MultiHeadAttention(6, 3), torch.ones(1, 2, 6), {-1: "zero"}), "head=-1"),
-    (lambda: ablate_heads(MultiHeadAttention(6, 3), torch.ones(1, 2, 6), {1: "median"}), "'zero' or 'mean'"),
-])
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda: pattern_scores("ab", torch.ones(2, 1, 3, 3)), "tokens must be 2 lists"),
+        (lambda: pattern_scores(["ab", "c"], torch.ones(2, 1, 3, 3)), "tokens must be 2 lists"),
+        (lambda: pattern_scores([["a"]], torch.ones(2, 1, 3, 3)), "tokens must be 2 lists"),
+        (lambda: pattern_scores([[]], torch.ones(1, 1, 3, 3)), r"len\(tokens\[0\]\)=0"),
+        (lambda: pattern_scores([list("abcd")], torch.ones(1, 1, 3, 3)), "4 tokens, weights have T=3"),
+        (lambda: pattern_scores([["a"]], torch.ones(1, 3, 3)), r"\(1, 3, 3\); \(B, h, T, T\) is needed"),
+        (lambda: head_similarity(torch.ones(1, 2, 3, 5)), r"\(1, 2, 3, 5\); \(B, h, T, T\) is needed"),
+        (lambda: ablate_heads(MultiHeadAttention(6, 3), torch.ones(1, 2, 6), {3: "zero"}), "head=3 .* heads 0 to 2"),
+        (lambda: ablate_heads(MultiHeadAttention(6, 3), torch.ones(1, 2, 6), {-1: "zero"}), "head=-1"),
+        (lambda: ablate_heads(MultiHeadAttention(6, 3), torch.ones(1, 2, 6), {1: "median"}), "'zero' or 'mean'"),
+    ],
+)
 def test_what_does_not_fit_is_named(as_a_user, call, words):
     with pytest.raises(ValueError, match=words):
         call()

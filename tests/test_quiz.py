@@ -1,4 +1,5 @@
 """Quizzes without a browser. What is right in a question is computed, in quiz_keys/."""
+
 import importlib
 import re
 import subprocess
@@ -16,8 +17,11 @@ from mhsa.exercises.quiz import Asked, Choice, Number, Option, Quiz, to_html, to
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 QUIZZES = {lesson: importlib.import_module(lesson.replace("lesson", "mhsa.exercises.questions")) for lesson in KEYS}
-ALL = [(f"{lesson}, {i}", question, key) for lesson, module in QUIZZES.items()
-       for i, (question, key) in enumerate(zip(module.QUESTIONS, KEYS[lesson], strict=True), start=1)]
+ALL = [
+    (f"{lesson}, {i}", question, key)
+    for lesson, module in QUIZZES.items()
+    for i, (question, key) in enumerate(zip(module.QUESTIONS, KEYS[lesson], strict=True), start=1)
+]
 each_question = pytest.mark.parametrize("question, key", [rest for _, *rest in ALL], ids=[name for name, *_ in ALL])
 QUESTIONS = [question for _, question, _ in ALL]
 
@@ -60,6 +64,7 @@ def wrong_answers(question):
 
 # The questions
 
+
 def test_there_is_enough_of_everything():
     assert all(len(module.QUESTIONS) >= 4 for module in QUIZZES.values())
     for module in QUIZZES.values():
@@ -75,8 +80,9 @@ def test_the_key_is_what_is_computed(question, key):
         return
     assert len(computed) == len(question.options)
     for words, is_right in computed.items():
-        [option] = ([option for option in question.options if option.text == words]
-                    or [option for option in question.options if words in option.text])
+        [option] = [option for option in question.options if option.text == words] or [
+            option for option in question.options if words in option.text
+        ]
         assert option.right == bool(is_right), option.text
     assert question.several or sum(option.right for option in question.options) == 1
 
@@ -99,8 +105,12 @@ def test_the_right_answer_is_right_and_explained(question, key):
 
 def test_no_explanation_is_used_twice():
     words = [option.why for question in QUESTIONS if isinstance(question, Choice) for option in question.options]
-    words += [why for question in QUESTIONS if isinstance(question, Number)
-              for why in (question.why, question.otherwise, *question.wrong.values())]
+    words += [
+        why
+        for question in QUESTIONS
+        if isinstance(question, Number)
+        for why in (question.why, question.otherwise, *question.wrong.values())
+    ]
     assert len(set(words)) == len(words) > 100
 
 
@@ -138,10 +148,12 @@ def test_explanations_point_at_sections_that_exist(lesson):
 
 # A question on the screen
 
-ONE = Choice("Which?", [
-    Option("three", "Because of <b>."), Option("five", "No `x` there."), Option("seven", "Yes.", True)])
-SOME = Choice("Which ones?", [
-    Option("two", "Even."), Option("three", "Prime.", True), Option("five", "Odd.", True)], several=True)
+ONE = Choice(
+    "Which?", [Option("three", "Because of <b>."), Option("five", "No `x` there."), Option("seven", "Yes.", True)]
+)
+SOME = Choice(
+    "Which ones?", [Option("two", "Even."), Option("three", "Prime.", True), Option("five", "Odd.", True)], several=True
+)
 FIVE = Number("How many?", 5.0, "Count.", {4.0: "One is missing."}, "Count again.", tolerance=0.1)
 
 
@@ -175,16 +187,32 @@ def test_a_number_known_unknown_and_none():
     assert answer(asked, "nan").startswith("Type a number alone")
 
 
-@pytest.mark.parametrize("typed, value", [
-    ("12", 12), ("1,048,576", 1048576), ("1 048 576", 1048576), ("1_048_576", 1048576), ("0.5", 0.5), ("0,125", 0.125),
-    ("-3", -3), ("−3", -3), ("1e3", 1000), ("", None), ("5 MB", None), ("nan", None), ("inf", None), ("1,2,3", None)])
+@pytest.mark.parametrize(
+    "typed, value",
+    [
+        ("12", 12),
+        ("1,048,576", 1048576),
+        ("1 048 576", 1048576),
+        ("1_048_576", 1048576),
+        ("0.5", 0.5),
+        ("0,125", 0.125),
+        ("-3", -3),
+        ("−3", -3),
+        ("1e3", 1000),
+        ("", None),
+        ("5 MB", None),
+        ("nan", None),
+        ("inf", None),
+        ("1,2,3", None),
+    ],
+)
 def test_numbers_as_people_type_them(typed, value):
     assert to_number(typed) == value
 
 
 def test_enter_in_the_field_checks():
     asked = ask(FIVE)
-    asked.controls[0].value = "5"                                   # the browser sends it on Enter
+    asked.controls[0].value = "5"  # the browser sends it on Enter
     assert asked.right is True and not asked.controls[0].continuous_update
 
 
@@ -194,6 +222,7 @@ def test_what_is_shown_is_escaped():
 
 
 # The quiz
+
 
 def score_line(quiz):
     return re.search('aria-label="Score[.] (.*?)"', quiz.view.svg)[1]

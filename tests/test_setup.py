@@ -1,4 +1,5 @@
 """course.py sets up what the three lists of packages say, and each way to fail ends in one clear sentence."""
+
 import ast
 import importlib.util
 import os
@@ -8,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+import tomllib
 import urllib.error
 import urllib.request
 from importlib.metadata import packages_distributions
@@ -15,7 +17,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import tomllib
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
@@ -37,9 +38,9 @@ def test_every_pin_lies_in_the_range_of_the_package():
 
 def test_conda_and_binder_get_the_same_set():
     lines = [line.split(" #")[0].strip() for line in (ROOT / "environment.yml").read_text().splitlines()]
-    conda, pip = (lines[lines.index(start) + 1:] for start in ("dependencies:", "- pip:"))
+    conda, pip = (lines[lines.index(start) + 1 :] for start in ("dependencies:", "- pip:"))
     assert conda[1:3] == ["- pip", "- pip:"]
-    name, python = conda[0].removeprefix("- ").split("=")           # one "=": a version, and no build string
+    name, python = conda[0].removeprefix("- ").split("=")  # one "=": a version, and no build string
     assert name == "python" and python in Requirement("python" + PROJECT["requires-python"]).specifier
     assert pip == ["- --extra-index-url https://download.pytorch.org/whl/cpu", "- -r requirements.txt", "- -e ."]
 
@@ -50,7 +51,7 @@ def test_the_package_imports_what_it_declares_and_nothing_else():
     names = {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
     names |= {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     modules = {name.split(".")[0] for name in names} - set(sys.stdlib_module_names) - {"mhsa"}
-    packages = packages_distributions()                             # PIL comes in pillow
+    packages = packages_distributions()  # PIL comes in pillow
     used = {packages[module][0].lower() for module in modules}
     assert used == {Requirement(needed).name for needed in PROJECT["dependencies"]}
 
@@ -80,9 +81,11 @@ def course(tmp_path):
 def test_set_up_is_done_once_and_again_when_the_packages_change(course):
     course.set_up()
     python = str(course.PYTHON)
-    assert course.did == [f"{sys.executable} -m venv {course.VENV} --clear",
-                          f"{python} -m pip install --disable-pip-version-check -r requirements.txt",
-                          f"{python} -m pip install --disable-pip-version-check --no-deps --no-build-isolation -e ."]
+    assert course.did == [
+        f"{sys.executable} -m venv {course.VENV} --clear",
+        f"{python} -m pip install --disable-pip-version-check -r requirements.txt",
+        f"{python} -m pip install --disable-pip-version-check --no-deps --no-build-isolation -e .",
+    ]
     course.set_up()
     assert len(course.did) == 3
     with open(course.ROOT / "requirements.txt", "a") as file:
@@ -92,8 +95,13 @@ def test_set_up_is_done_once_and_again_when_the_packages_change(course):
 
 
 @pytest.mark.parametrize("step", ["venv", "-r requirements.txt", "-e ."])
-@pytest.mark.parametrize("trouble, sentence", [(KeyboardInterrupt(), "Interrupted. The next start repairs"),
-                                               (OSError(28, "No space left"), "failed: .Errno 28. No space left")])
+@pytest.mark.parametrize(
+    "trouble, sentence",
+    [
+        (KeyboardInterrupt(), "Interrupted. The next start repairs"),
+        (OSError(28, "No space left"), "failed: .Errno 28. No space left"),
+    ],
+)
 def test_an_interrupted_set_up_is_begun_anew(course, step, trouble, sentence):
     run = course.run
     course.set_up()
@@ -130,14 +138,17 @@ def test_a_moved_folder_is_set_up_again(course, monkeypatch):
     assert course.fingerprint() != before
 
 
-@pytest.mark.parametrize("args, command", [
-    (["test", "-k", "masks"], "-m pytest -n auto --dist loadfile --no-loadscope-reorder -k masks"),
-    (["refresh", "02_many_heads"], "tests/notebooks/refresh.py 02_many_heads"),
-    (["handout", "--solutions"], "tests/notebooks/handout.py --solutions"),
-    (["slides"], r"-m nbconvert --to slides --output-dir slides notebooks/\[0-9\]\*.ipynb"),
-    (["slides", "notebooks/02_many_heads.ipynb"], "-m nbconvert .* slides notebooks/02_many_heads.ipynb"),
-    (["--port=9999"], "-m jupyterlab .*--port=9999"),
-])
+@pytest.mark.parametrize(
+    "args, command",
+    [
+        (["test", "-k", "masks"], "-m pytest -n auto --dist loadfile --no-loadscope-reorder -k masks"),
+        (["refresh", "02_many_heads"], "tests/notebooks/refresh.py 02_many_heads"),
+        (["handout", "--solutions"], "tests/notebooks/handout.py --solutions"),
+        (["slides"], r"-m nbconvert --to slides --output-dir slides notebooks/\[0-9\]\*.ipynb"),
+        (["slides", "notebooks/02_many_heads.ipynb"], "-m nbconvert .* slides notebooks/02_many_heads.ipynb"),
+        (["--port=9999"], "-m jupyterlab .*--port=9999"),
+    ],
+)
 def test_arguments_go_on(course, args, command):
     course.main(args)
     assert re.fullmatch(command, course.did[-1])
@@ -148,7 +159,7 @@ def test_a_misspelt_command_is_refused_before_the_set_up(course):
         with pytest.raises(SystemExit, match=f"{misspelt} is no command. These are: test, refresh, slides, "):
             course.main([misspelt, "-k", "masks"])
     assert not course.did
-    course.main(["notebooks/02_many_heads.ipynb"])                 # a place to open
+    course.main(["notebooks/02_many_heads.ipynb"])  # a place to open
     assert course.did[-1] == "-m jupyterlab notebooks/02_many_heads.ipynb"
 
 
@@ -171,7 +182,7 @@ def test_jupyters_own_settings_are_kept_beside_the_courses(course, monkeypatch, 
     ran = []
     monkeypatch.setattr(course.os, "execv", lambda program, command: ran.append((program, command)))
     course.subprocess.call = lambda command: ran.append((command[0], command))
-    with pytest.raises(SystemExit):                                # on Windows; elsewhere execv does not return
+    with pytest.raises(SystemExit):  # on Windows; elsewhere execv does not return
         course.really_become("-m", "jupyterlab")
     for name, folder in ours.items():
         assert os.environ[name] == os.pathsep.join([str(folder), *([before] if before else [])])
@@ -199,7 +210,7 @@ def test_matplotlib_keeps_its_files_in_venv_where_that_can_be_written(course, mo
     monkeypatch.setattr(os, "execv", lambda *command: None)
     course.VENV.mkdir()
     for writable, kept in ((False, None), (True, str(course.VENV / "matplotlib"))):
-        monkeypatch.setattr(os, "access", lambda *args: writable)
+        monkeypatch.setattr(os, "access", lambda *args, writable=writable: writable)
         with pytest.raises(SystemExit):
             course.really_become("-m", "jupyterlab")
         assert os.environ.get("MPLCONFIGDIR") == kept
@@ -208,8 +219,9 @@ def test_matplotlib_keeps_its_files_in_venv_where_that_can_be_written(course, mo
 @pytest.mark.skipif(os.name != "posix", reason="Windows asks nobody before it writes")
 @pytest.mark.parametrize("home", ["gone", "read-only", ""])
 def test_without_a_home_folder_the_set_up_does_not_begin(course, tmp_path, monkeypatch, home):
-    """"": HOME is not set, and the user has no name, as in some containers."""
+    """ "": HOME is not set, and the user has no name, as in some containers."""
     import pwd
+
     (tmp_path / "read-only").mkdir()
     writable = os.access
     monkeypatch.setattr(os, "access", lambda path, mode: "read-only" not in str(path) and writable(path, mode))
@@ -224,12 +236,14 @@ def test_without_a_home_folder_the_set_up_does_not_begin(course, tmp_path, monke
 
 def test_help_names_every_command():
     said = subprocess.check_output([sys.executable, ROOT / "course.py", "--help"], text=True)
-    assert all(f"course.py {command}" in said for command in ("[options of jupyter lab]", "test", "refresh",
-                                                               "slides", "handout"))
+    assert all(
+        f"course.py {command}" in said
+        for command in ("[options of jupyter lab]", "test", "refresh", "slides", "handout")
+    )
 
 
 def test_an_old_python_is_told_so(course):
-    ast.parse((ROOT / "course.py").read_text(), feature_version=(3, 6))           # it can read the file that tells it
+    ast.parse((ROOT / "course.py").read_text(), feature_version=(3, 6))  # it can read the file that tells it
     course.sys = SimpleNamespace(version_info=(3, 9, 2), exit=sys.exit)
     with pytest.raises(SystemExit, match="Python 3.11 or newer is needed; this is 3.9"):
         course.main([])
@@ -242,26 +256,34 @@ def test_a_missing_venv_module_is_named(course):
     assert not course.did
 
 
-OFFLINE = {"PIP_CONFIG_FILE": os.devnull, "PIP_FIND_LINKS": "", "PIP_INDEX_URL": "http://127.0.0.1:9",
-           "PIP_RETRIES": "1"}
+OFFLINE = {
+    "PIP_CONFIG_FILE": os.devnull,
+    "PIP_FIND_LINKS": "",
+    "PIP_INDEX_URL": "http://127.0.0.1:9",
+    "PIP_RETRIES": "1",
+}
 PIP = ("-m", "pip", "install", "--dry-run", "nothing==7")
 
 
-@pytest.mark.parametrize("command, environment, sentence", [
-    (PIP, OFFLINE, "The network or the package index cannot be reached"),
-    (PIP, OFFLINE | {"PIP_NO_INDEX": "1"}, "does not exist for this Python"),
-    (("-c", "raise OSError(28, 'No space left on device')"), {}, "The disk is full"),
-    (("-c", "raise PermissionError(13, 'Permission denied')"), {}, "who owns this folder"),
-    (("-c", "raise OSError('certificate verify failed: certificate has expired')"), {}, "Set date and time"),
-    (("-c", "1 / 0"), {}, "the lines above say why"),
-], ids=["offline", "no such build", "disk full", "not writable", "clock", "else"])
+@pytest.mark.parametrize(
+    "command, environment, sentence",
+    [
+        (PIP, OFFLINE, "The network or the package index cannot be reached"),
+        (PIP, OFFLINE | {"PIP_NO_INDEX": "1"}, "does not exist for this Python"),
+        (("-c", "raise OSError(28, 'No space left on device')"), {}, "The disk is full"),
+        (("-c", "raise PermissionError(13, 'Permission denied')"), {}, "who owns this folder"),
+        (("-c", "raise OSError('certificate verify failed: certificate has expired')"), {}, "Set date and time"),
+        (("-c", "1 / 0"), {}, "the lines above say why"),
+    ],
+    ids=["offline", "no such build", "disk full", "not writable", "clock", "else"],
+)
 def test_a_failed_step_says_why_in_one_sentence(course, monkeypatch, capfd, command, environment, sentence):
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(SystemExit, match=sentence) as stopped:
         course.really_run(sys.executable, *command)
     assert "\n" not in str(stopped.value)
-    assert capfd.readouterr().err                                   # the step's own words were shown too
+    assert capfd.readouterr().err  # the step's own words were shown too
 
 
 def fetch(url):
@@ -285,7 +307,7 @@ def occupied_port():
 
 
 def test_jupyterlab_takes_the_next_port_and_wants_the_token_it_prints(tmp_path, occupied_port):
-    there = tmp_path / "Übung 1 it's 100% #1"                       # what people call folders
+    there = tmp_path / "Übung 1 it's 100% #1"  # what people call folders
     shutil.copytree(ROOT / ".jupyter", there / ".jupyter")
     shutil.copy(ROOT / "README.md", there)
     folders = {f"JUPYTER_{kind}_DIR": str(tmp_path) for kind in ("CONFIG", "DATA", "RUNTIME")}
@@ -304,7 +326,7 @@ def test_jupyterlab_takes_the_next_port_and_wants_the_token_it_prints(tmp_path, 
             assert f"port {occupied_port} is already in use" in log and int(port) != occupied_port
             status, html = fetch(server + page + token)
             assert status == 200 and '"disabledExtensions": ["@jupyterlab/apputils-extension:announcements"]' in html
-            assert fetch(f"{server}/files/README.md{token}")[0] == 200              # the root is the project
+            assert fetch(f"{server}/files/README.md{token}")[0] == 200  # the root is the project
             assert fetch(f"{server}/api/contents")[0] == 403
         finally:
             lab.terminate()

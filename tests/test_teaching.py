@@ -1,4 +1,5 @@
 """The teaching guide and the glossary say what the lessons hold."""
+
 import re
 from importlib import import_module
 from pathlib import Path
@@ -10,8 +11,9 @@ from mhsa.exercises import exercises
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 GUIDE = (NOTEBOOKS / "teaching_guide.md").read_text(encoding="utf-8")
-WORDS = re.findall(r"(?m)^\| \*\*(.+?)\*\* \| (.+) \| \[.+\]\((.+)#(.+)\) \|$",
-                   (NOTEBOOKS / "glossary.md").read_text(encoding="utf-8"))
+WORDS = re.findall(
+    r"(?m)^\| \*\*(.+?)\*\* \| (.+) \| \[.+\]\((.+)#(.+)\) \|$", (NOTEBOOKS / "glossary.md").read_text(encoding="utf-8")
+)
 LESSONS = sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))
 
 
@@ -19,22 +21,26 @@ def sections(path):
     """{section number, or the heading where it has none: its text}"""
     cells = nbformat.read(path, as_version=4).cells
     text = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-    parts = re.split(r"(?m)^## (?:(\d+)\. )?(.+)$", text)           # before, number, heading, text, number, …
+    parts = re.split(r"(?m)^## (?:(\d+)\. )?(.+)$", text)  # before, number, heading, text, number, …
     return {number or heading: f"{heading}\n{body}" for number, heading, body in zip(*(parts[i::3] for i in (1, 2, 3)))}
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_the_guide_has_a_row_for_each_section_that_asks(path):
     part = next(part for part in GUIDE.split("\n### ") if f"]({path.name})" in part.splitlines()[0])
-    asks = ["trap" if name == "The common trap" else name
-            for name, text in sections(path).items() if "**Predict.**" in text]
+    asks = [
+        "trap" if name == "The common trap" else name for name, text in sections(path).items() if "**Predict.**" in text
+    ]
     assert re.findall(r"(?m)^\| (\d+|trap) \|", part) == asks
     assert "**Aim.**" in part and "**Skip**" in part
 
 
 def test_the_exercises_of_the_guide_exist_and_take_as_long():
-    known = {exercise.name: exercise.minutes for number in range(1, 11)
-             for exercise in exercises(import_module(f"mhsa.exercises.lesson{number:02}"))}
+    known = {
+        exercise.name: exercise.minutes
+        for number in range(1, 11)
+        for exercise in exercises(import_module(f"mhsa.exercises.lesson{number:02}"))
+    }
     assert set(re.findall(r"`([A-Z_]{3,})`", GUIDE)) <= set(known)
     timed = re.findall(r"`([A-Z_]+)` \((\d+) minutes\)", GUIDE)
     assert len(timed) >= 9 and all(known[name] == int(minutes) for name, minutes in timed)

@@ -1,4 +1,5 @@
 """Toy tasks, their answers looked up one by one."""
+
 from itertools import product
 
 import pytest
@@ -6,8 +7,14 @@ import torch
 
 from mhsa.toys import RELATIONS, SENTENCE, STORY, Task, copy_two_sources, lookup, relations, reverse, story
 
-TASKS = [relations(3, T=5, vocab=7), relations(5, T=5, vocab=3), copy_two_sources(T=6, vocab=5), lookup(T=7, classes=3),
-         reverse(T=5, vocab=11), story()]
+TASKS = [
+    relations(3, T=5, vocab=7),
+    relations(5, T=5, vocab=3),
+    copy_two_sources(T=6, vocab=5),
+    lookup(T=7, classes=3),
+    reverse(T=5, vocab=11),
+    story(),
+]
 each_task = pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
 
 
@@ -63,30 +70,49 @@ def test_in_a_look_up_each_key_stands_once():
     assert (tokens // 3).sort(-1).values.tolist() == [[0, 1, 2, 3, 4]] * 29
 
 
-@pytest.mark.parametrize("task, h, expected", [
-    (relations(2), 1, 0.5625), (relations(2), 2, 1.0), (relations(4), 1, 0.34375), (relations(4), 2, 0.5625),
-    (relations(4), 16, 1.0), (relations(8, T=16, vocab=16), 4, 0.53125), (lookup(), 1, 0.625), (reverse(), 1, 1.0)])
+@pytest.mark.parametrize(
+    "task, h, expected",
+    [
+        (relations(2), 1, 0.5625),
+        (relations(2), 2, 1.0),
+        (relations(4), 1, 0.34375),
+        (relations(4), 2, 0.5625),
+        (relations(4), 16, 1.0),
+        (relations(8, T=16, vocab=16), 4, 0.53125),
+        (lookup(), 1, 0.625),
+        (reverse(), 1, 1.0),
+    ],
+)
 def test_one_question_a_head_and_the_rest_guessed(task, h, expected):
     assert task.predicted(h) == expected
 
 
 def test_what_the_story_says():
-    refers = {(relation, word): STORY[places[STORY.index(word)]]
-              for relation, places in RELATIONS.items() for word in STORY}
+    refers = {
+        (relation, word): STORY[places[STORY.index(word)]] for relation, places in RELATIONS.items() for word in STORY
+    }
     assert refers["antecedent", "her"] == refers["subject", "lost"] == "Mia"
     assert refers["antecedent", "them"] == "keys" and refers["subject", "found"] == "Tom"
     assert [refers["neighbour", word] for word in STORY] == ["Mia", *STORY[:-1]]
     assert STORY[:4] == SENTENCE and len(set(STORY)) == story().vocab == 8
 
 
-@pytest.mark.parametrize("make, says", [
-    (lambda: relations(9), "m=9 relations do not fit T=8 places; m of at most T is needed"),
-    (lambda: relations(0), "m=0"), (lambda: relations(T=8.0), "T=8.0"), (lambda: relations(vocab=True), "vocab=True"),
-    (lambda: copy_two_sources(T=7), "T=7 has no two equal halves; an even number is needed"),
-    (lambda: copy_two_sources(vocab=0), "vocab=0"), (lambda: reverse(T=-1), "T=-1"),
-    (lambda: reverse(vocab="8"), "vocab='8'"),
-    (lambda: lookup(T=0), "T=0"), (lambda: lookup(classes=0), "classes=0"),
-    (lambda: reverse().predicted(0), "num_heads=0")])
+@pytest.mark.parametrize(
+    "make, says",
+    [
+        (lambda: relations(9), "m=9 relations do not fit T=8 places; m of at most T is needed"),
+        (lambda: relations(0), "m=0"),
+        (lambda: relations(T=8.0), "T=8.0"),
+        (lambda: relations(vocab=True), "vocab=True"),
+        (lambda: copy_two_sources(T=7), "T=7 has no two equal halves; an even number is needed"),
+        (lambda: copy_two_sources(vocab=0), "vocab=0"),
+        (lambda: reverse(T=-1), "T=-1"),
+        (lambda: reverse(vocab="8"), "vocab='8'"),
+        (lambda: lookup(T=0), "T=0"),
+        (lambda: lookup(classes=0), "classes=0"),
+        (lambda: reverse().predicted(0), "num_heads=0"),
+    ],
+)
 def test_bad_sizes_are_named(make, says, as_a_user):
     with pytest.raises(ValueError) as error:
         make()
@@ -95,5 +121,5 @@ def test_bad_sizes_are_named(make, says, as_a_user):
 
 def test_a_task_cannot_be_changed():
     with pytest.raises(AttributeError):
-        relations().m = 3                                          # pyright: ignore[reportAttributeAccessIssue]
+        relations().m = 3  # pyright: ignore[reportAttributeAccessIssue]
     assert isinstance(relations(), Task)

@@ -1,4 +1,5 @@
 """Toy training: many seeds at once against one model trained the plain way, sweeps, and what was recorded."""
+
 import json
 
 import pytest
@@ -11,7 +12,7 @@ from mhsa import MultiHeadAttention, train
 from mhsa.toys import STORY, lookup, relations, reverse, story
 from mhsa.train import WEIGHTS, Cell, Sweep, load_story_runs, main, recorded, sweep_heads, train_toy
 
-TASK = lookup(T=5, classes=3)                                       # vocab 15, m 2
+TASK = lookup(T=5, classes=3)  # vocab 15, m 2
 SMALL = dict(d_model=6, steps=2, batch=7)
 
 
@@ -25,8 +26,9 @@ class Plain(nn.Module):
         for layer, w_qkv, w_o in zip(self.layers, w["w_qkv"], w["w_o"]):
             w_q, w_k, w_v = w_qkv.chunk(3)
             layer.load_state_dict({"w_q.weight": w_q, "w_k.weight": w_k, "w_v.weight": w_v, "w_o.weight": w_o})
-        self.hidden, self.hidden_bias = (nn.Parameter(w[name].clone()) if name in w else None
-                                         for name in ("hidden", "hidden_bias"))
+        self.hidden, self.hidden_bias = (
+            nn.Parameter(w[name].clone()) if name in w else None for name in ("hidden", "hidden_bias")
+        )
         self.readout = nn.Parameter(w["readout"].clone())
 
     def forward(self, tokens):
@@ -59,7 +61,7 @@ def test_all_seeds_at_once_equal_one_model_trained_the_plain_way(num_heads, sett
     tokens, targets = TASK.batch(train.HELD_OUT, generator)
     logits = plain(tokens).view(-1, 5, 2, 3)
     same(run.logits(tokens, 5), logits, 1e-4)
-    same(run.accuracy[1], (logits.argmax(-1) == targets).float().mean((0, 1)), 2e-3)    # near ties may fall otherwise
+    same(run.accuracy[1], (logits.argmax(-1) == targets).float().mean((0, 1)), 2e-3)  # near ties may fall otherwise
 
 
 def test_a_trained_layer_is_the_course_s_own():
@@ -79,7 +81,8 @@ def test_the_number_of_parameters_does_not_depend_on_the_heads():
     runs = [train_toy(TASK, h, (0, 1), **SMALL) for h in (1, 2, 3, 6)]
     assert {run.parameters for run in runs} == {15 * 6 + 5 * 6 + 4 * 6 * 6 + 2 * 3 * 6}
     assert train_toy(TASK, 1, (0,), hidden=7, num_layers=2, **SMALL).parameters == (
-        20 * 6 + 8 * 6 * 6 + 7 * 6 + 7 + 6 * 7)
+        20 * 6 + 8 * 6 * 6 + 7 * 6 + 7 + 6 * 7
+    )
 
 
 def test_training_is_deterministic():
@@ -101,16 +104,30 @@ def test_two_heads_learn_what_one_cannot():
     assert train_toy(reverse(), 1, (0,)).accuracy.mean() > 0.95
 
 
-@pytest.mark.parametrize("arguments, says", [
-    (dict(task="reverse"), "task='reverse' has type str; a Task is needed"),
-    (dict(num_heads=5), "num_heads=5 does not divide d_model=6; these do: 1, 2, 3, 6"),
-    (dict(num_heads=0), "num_heads=0"), (dict(d_model=0), "d_model=0"), (dict(steps=0), "steps=0"),
-    (dict(batch=1.0), "batch=1.0"), (dict(num_layers=0), "num_layers=0"), (dict(hidden=-1), "hidden=-1"),
-    (dict(lr="0.1"), "lr='0.1' is not a number above 0 and up to 1"), (dict(lr=0), "lr=0"), (dict(lr=7), "lr=7"),
-    (dict(lr=float("inf")), "lr=inf"), (dict(lr=float("nan")), "lr=nan"), (dict(lr=True), "lr=True"),
-    (dict(seeds=5), "seeds=5 has type int; whole numbers are needed, as in range(5)"),
-    (dict(seeds=()), "seeds=()"), (dict(seeds=(1, 1)), "seeds=(1, 1)"), (dict(seeds=(-1,)), "seed=-1"),
-    (dict(seeds=(0.5,)), "seed=0.5")])
+@pytest.mark.parametrize(
+    "arguments, says",
+    [
+        (dict(task="reverse"), "task='reverse' has type str; a Task is needed"),
+        (dict(num_heads=5), "num_heads=5 does not divide d_model=6; these do: 1, 2, 3, 6"),
+        (dict(num_heads=0), "num_heads=0"),
+        (dict(d_model=0), "d_model=0"),
+        (dict(steps=0), "steps=0"),
+        (dict(batch=1.0), "batch=1.0"),
+        (dict(num_layers=0), "num_layers=0"),
+        (dict(hidden=-1), "hidden=-1"),
+        (dict(lr="0.1"), "lr='0.1' is not a number above 0 and up to 1"),
+        (dict(lr=0), "lr=0"),
+        (dict(lr=7), "lr=7"),
+        (dict(lr=float("inf")), "lr=inf"),
+        (dict(lr=float("nan")), "lr=nan"),
+        (dict(lr=True), "lr=True"),
+        (dict(seeds=5), "seeds=5 has type int; whole numbers are needed, as in range(5)"),
+        (dict(seeds=()), "seeds=()"),
+        (dict(seeds=(1, 1)), "seeds=(1, 1)"),
+        (dict(seeds=(-1,)), "seed=-1"),
+        (dict(seeds=(0.5,)), "seed=0.5"),
+    ],
+)
 def test_bad_settings_are_named(arguments, says):
     with pytest.raises(ValueError) as error:
         train_toy(**{"task": TASK, "num_heads": 2, **SMALL, **arguments})
@@ -126,24 +143,29 @@ def test_a_seed_that_was_not_trained_is_named():
 
 # Sweeps
 
+
 def test_a_sweep_holds_every_run_and_survives_json(capfd):
     tasks = [TASK, reverse(T=5, vocab=3)]
     sweep = sweep_heads(tasks, (1, 3), seeds=(4, 9), **SMALL)
     assert [(cell.task, cell.num_heads) for cell in sweep.cells] == [
-        ("look-up", 1), ("look-up", 3), ("reverse", 1), ("reverse", 3)]
+        ("look-up", 1),
+        ("look-up", 3),
+        ("reverse", 1),
+        ("reverse", 3),
+    ]
     cell = sweep.cell(TASK, 3)
     assert cell.accuracy == train_toy(TASK, 3, (4, 9), **SMALL).accuracy.tolist() and len(cell.accuracy[0]) == 2
     assert (cell.T, cell.vocab, cell.predicted) == (5, 15, 1.0) and sweep.cell("look-up", 1).predicted == 2 / 3
     assert sweep.settings == {"seeds": [4, 9], **SMALL} and sweep.made["torch"] == torch.__version__
     assert Sweep.from_json(json.loads(json.dumps(sweep.to_json()))) == sweep
     assert sweep_heads(TASK, (2,), seeds=(4,), **SMALL).cells[0].task == "look-up"
-    assert capfd.readouterr().err == ""                            # no progress bar where nobody sees one
+    assert capfd.readouterr().err == ""  # no progress bar where nobody sees one
 
 
 def test_mean_and_spread():
     cell = Cell("t", 5, 3, 1, 0.5, 7, 0.1, [[0.1, 0.3], [0.5, 0.7], [0.9, 0.8]])
     assert cell.runs == pytest.approx([0.2, 0.6, 0.85]) and cell.mean == pytest.approx(0.55)
-    assert cell.spread == pytest.approx(((0.35**2 + 0.05**2 + 0.3**2) / 3)**0.5)
+    assert cell.spread == pytest.approx(((0.35**2 + 0.05**2 + 0.3**2) / 3) ** 0.5)
 
 
 def test_a_cell_that_is_not_there_is_named():
@@ -158,12 +180,25 @@ def test_a_task_of_another_size_is_not_the_one_that_was_trained():
         sweep.cell(lookup(T=7, classes=3), 1)
 
 
-@pytest.mark.parametrize("tasks, heads, settings, says", [
-    ([TASK], [1, 5], {}, "num_heads=5 does not divide d_model=6"), ([TASK], [1, 3], dict(d_model=16), "num_heads=3"),
-    ([TASK, "reverse"], [1], {}, "task='reverse' has type str"), ([TASK], [1], dict(lr=2), "lr=2"),
-    ([TASK], [1], dict(hidden=-1), "hidden=-1"), ([TASK], [1], dict(batch=0), "batch=0"),
-    ([TASK], 3, {}, "heads=3 has type int; a Sequence is needed"), (5, [1], {}, "tasks=5 has type int"),
-    ([TASK, lookup(T=7)], [1], {}, "tasks=['look-up', 'look-up'] has a name twice; train such tasks in a sweep each")])
+@pytest.mark.parametrize(
+    "tasks, heads, settings, says",
+    [
+        ([TASK], [1, 5], {}, "num_heads=5 does not divide d_model=6"),
+        ([TASK], [1, 3], dict(d_model=16), "num_heads=3"),
+        ([TASK, "reverse"], [1], {}, "task='reverse' has type str"),
+        ([TASK], [1], dict(lr=2), "lr=2"),
+        ([TASK], [1], dict(hidden=-1), "hidden=-1"),
+        ([TASK], [1], dict(batch=0), "batch=0"),
+        ([TASK], 3, {}, "heads=3 has type int; a Sequence is needed"),
+        (5, [1], {}, "tasks=5 has type int"),
+        (
+            [TASK, lookup(T=7)],
+            [1],
+            {},
+            "tasks=['look-up', 'look-up'] has a name twice; train such tasks in a sweep each",
+        ),
+    ],
+)
 def test_a_bad_sweep_is_refused_before_anything_is_trained(tasks, heads, settings, says, monkeypatch):
     monkeypatch.setattr(train, "train_toy", None)
     with pytest.raises(ValueError) as error:
@@ -173,10 +208,12 @@ def test_a_bad_sweep_is_refused_before_anything_is_trained(tasks, heads, setting
 
 def interrupted_at(task_name, heads):
     """train_toy, and Ctrl-C as soon as that task is trained with that many heads."""
+
     def train_or_stop(task, num_heads, *args, **settings):
         if (task.name, num_heads) == (task_name, heads):
             raise KeyboardInterrupt
         return train_toy(task, num_heads, *args, **settings)
+
     return train_or_stop
 
 
@@ -188,8 +225,13 @@ def test_an_interrupted_sweep_keeps_the_finished_cells(monkeypatch, capsys):
 
 
 def test_a_sweep_over_models_of_unequal_size_is_refused(monkeypatch):
-    monkeypatch.setattr(train, "train_toy", lambda task, num_heads, *args, **settings: train_toy(
-        task, num_heads, *args, **{**settings, "hidden": num_heads}))
+    monkeypatch.setattr(
+        train,
+        "train_toy",
+        lambda task, num_heads, *args, **settings: train_toy(
+            task, num_heads, *args, **{**settings, "hidden": num_heads}
+        ),
+    )
     with pytest.raises(AssertionError, match="look-up: the number of parameters depends on the number of heads"):
         sweep_heads(TASK, (1, 2), seeds=(0,), **SMALL)
 
@@ -197,16 +239,17 @@ def test_a_sweep_over_models_of_unequal_size_is_refused(monkeypatch):
 @pytest.mark.parametrize("place", ["a terminal", "a notebook"])
 def test_progress_shows_where_somebody_sees_it(place, monkeypatch, capfd):
     monkeypatch.setenv("JPY_SESSION_NAME", "lesson") if place == "a notebook" else monkeypatch.setattr(
-        train.sys.stderr, "isatty", lambda: True)
+        train.sys.stderr, "isatty", lambda: True
+    )
     sweep_heads(TASK, (1, 2), seeds=(0,), **SMALL)
     assert "0/2" in capfd.readouterr().err
 
 
 # What is recorded
 
+
 def test_the_recorded_map_shows_both_walls():
-    expected = {1: (1.00, 1.00, 1.00, 1.00, 0.97), 2: (0.57, 1.00, 1.00, 1.00, 0.75),
-                4: (0.40, 0.70, 0.99, 0.97, 0.54)}
+    expected = {1: (1.00, 1.00, 1.00, 1.00, 0.97), 2: (0.57, 1.00, 1.00, 1.00, 0.75), 4: (0.40, 0.70, 0.99, 0.97, 0.54)}
     sweep = recorded("map")
     for m, row in expected.items():
         for h, accuracy in zip((1, 2, 4, 8, 16), row):
@@ -233,7 +276,7 @@ def test_the_command_writes_both_files(tmp_path, capsys):
     sweeps = json.loads((tmp_path / "one_vs_many.json").read_text())
     assert list(sweeps) == list(train.SWEEPS) and len(sweeps["map"]["cells"]) == 15
     printed = capsys.readouterr().out
-    assert "relations, m=4   h=16" in printed and printed.isascii()                 # a terminal may show no more
+    assert "relations, m=4   h=16" in printed and printed.isascii()  # a terminal may show no more
     assert len(json.loads((tmp_path / "one_vs_many_weights.json").read_text())["runs"]) == 5
     with pytest.raises(SystemExit):
         main(["--seeds", "0"])
@@ -249,14 +292,19 @@ def test_a_folder_that_is_not_there_is_refused_before_anything_is_trained(tmp_pa
         main(["--folder", str(tmp_path)])
 
 
-FEW = {"one": dict(tasks=[TASK], heads=(1, 2), d_model=6), "two": dict(tasks=[reverse(T=5, vocab=3)], heads=(1, 2, 3),
-                                                                     d_model=6)}
+FEW = {
+    "one": dict(tasks=[TASK], heads=(1, 2), d_model=6),
+    "two": dict(tasks=[reverse(T=5, vocab=3)], heads=(1, 2, 3), d_model=6),
+}
 
 
-@pytest.mark.parametrize("task, heads, kept", [("look-up", 2, {"one": 1}), ("reverse", 3, {"one": 2, "two": 2}),
-                                               ("story", 4, {"one": 2, "two": 3})])
+@pytest.mark.parametrize(
+    "task, heads, kept",
+    [("look-up", 2, {"one": 1}), ("reverse", 3, {"one": 2, "two": 2}), ("story", 4, {"one": 2, "two": 3})],
+)
 def test_an_interrupted_command_stops_and_keeps_what_is_finished(task, heads, kept, tmp_path, monkeypatch):
     """Cells a sweep: a half sweep is kept where there is none, and never in the place of a complete one."""
+
     def run(trainer):
         monkeypatch.setattr(train, "train_toy", trainer)
         main(["--folder", str(tmp_path), "--seeds", "1", "--steps", "1"])

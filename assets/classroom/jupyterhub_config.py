@@ -3,6 +3,7 @@
 Students sign in with accounts of this machine. MHSA_CLASS_PASSWORD="…" instead makes a session for an hour: any name,
 one password, no accounts; all work then runs as the user who started the hub.
 """
+
 import itertools
 import os
 import random
@@ -13,7 +14,7 @@ from platformdirs import user_state_path
 
 COURSE = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
-STATE = user_state_path("mhsa-hub")                                 # the hub's secrets; students' work in a session
+STATE = user_state_path("mhsa-hub")  # the hub's secrets; students' work in a session
 STATE.mkdir(mode=0o700, parents=True, exist_ok=True)
 os.environ["PATH"] = os.pathsep.join([str(BIN), os.environ["PATH"]])
 
@@ -29,15 +30,17 @@ c.ConfigurableHTTPProxy.pid_file = str(STATE / "proxy.pid")
 password = os.environ.pop("MHSA_CLASS_PASSWORD", None)
 if password is None:
     c.JupyterHub.authenticator_class = "pam"
-    c.JupyterHub.spawner_class = "jupyterhub.spawner.LocalProcessSpawner"   # each as the system user of that name
-    c.PAMAuthenticator.allowed_groups = {"mhsa"}                    # not every account of the machine
-    c.PAMAuthenticator.admin_users = {COURSE.owner()} - {"root"}    # the teacher
+    c.JupyterHub.spawner_class = "jupyterhub.spawner.LocalProcessSpawner"  # each as the system user of that name
+    c.PAMAuthenticator.allowed_groups = {"mhsa"}  # not every account of the machine
+    c.PAMAuthenticator.admin_users = {COURSE.owner()} - {"root"}  # the teacher
 elif os.geteuid() == 0 and not os.environ.get("MHSA_CLASS_ROOT"):
-    sys.exit("With a class password all students work as the user who starts the hub, and that is root: start it as an "
-             "ordinary user. In a container that is thrown away afterwards: MHSA_CLASS_ROOT=1")
+    sys.exit(
+        "With a class password all students work as the user who starts the hub, and that is root: start it as an "
+        "ordinary user. In a container that is thrown away afterwards: MHSA_CLASS_ROOT=1"
+    )
 else:
     c.JupyterHub.authenticator_class = "shared-password"
-    c.JupyterHub.spawner_class = "simple"                           # a folder each, but one system user
+    c.JupyterHub.spawner_class = "simple"  # a folder each, but one system user
     c.SharedPasswordAuthenticator.user_password = password
     c.SharedPasswordAuthenticator.allow_all = True
     c.SimpleLocalProcessSpawner.home_dir_template = str(STATE / "students/{username}")
@@ -45,16 +48,16 @@ else:
 # What a student gets: the lessons' newest state in ~/course, JupyterLab with the course's settings
 c.Spawner.cmd = [str(COURSE / "assets/classroom/student.sh")]
 c.Spawner.args = [
-    "--MappingKernelManager.cull_idle_timeout=1800",                # seconds; the notebook itself is kept
-    "--MappingKernelManager.kernel_info_timeout=300",               # thirty kernels start at once
+    "--MappingKernelManager.cull_idle_timeout=1800",  # seconds; the notebook itself is kept
+    "--MappingKernelManager.kernel_info_timeout=300",  # thirty kernels start at once
 ]
-c.Spawner.mem_limit = "1500M"                                       # of each process: student.sh
+c.Spawner.mem_limit = "1500M"  # of each process: student.sh
 c.Spawner.notebook_dir = "~"
 c.Spawner.default_url = "/lab/tree/course/notebooks/00_start_here.ipynb"
 c.Spawner.environment = {
     "JUPYTER_CONFIG_PATH": str(COURSE / ".jupyter"),
-    "OMP_NUM_THREADS": "1",                                         # thirty kernels share the cores
-    "PYTHONPATH": str(COURSE / ".jupyter/lean"),                    # leaves out what costs memory and is not needed
+    "OMP_NUM_THREADS": "1",  # thirty kernels share the cores
+    "PYTHONPATH": str(COURSE / ".jupyter/lean"),  # leaves out what costs memory and is not needed
 }
 
 # Thirty start at once on few cores
@@ -70,7 +73,13 @@ def own_port(spawner):
 c.Spawner.pre_spawn_hook = own_port
 
 # A server that nobody uses is stopped after an hour
-c.JupyterHub.services = [{"name": "idle-culler", "command": [sys.executable, "-m", "jupyterhub_idle_culler",
-                                                             "--timeout=3600"]}]
-c.JupyterHub.load_roles = [{"name": "idle-culler", "services": ["idle-culler"], "scopes": [
-    "list:users", "read:users:activity", "read:servers", "delete:servers"]}]
+c.JupyterHub.services = [
+    {"name": "idle-culler", "command": [sys.executable, "-m", "jupyterhub_idle_culler", "--timeout=3600"]}
+]
+c.JupyterHub.load_roles = [
+    {
+        "name": "idle-culler",
+        "services": ["idle-culler"],
+        "scopes": ["list:users", "read:users:activity", "read:servers", "delete:servers"],
+    }
+]

@@ -1,4 +1,5 @@
 """What is said about multi-head attention: `table("P")` measures a group of claims again, `show("P1")` one of them."""
+
 import inspect
 from textwrap import fill
 

@@ -1,4 +1,5 @@
 """A claim as data: what is said, the verdict, what decides it, and the lesson that shows it."""
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -6,9 +7,17 @@ import torch
 
 VERDICTS = {"holds": "✓", "holds if": "◐", "does not hold": "✗", "not shown": "?"}
 
-LESSONS = {1: "01_one_head", 2: "02_many_heads", 3: "03_split_and_merge", 4: "04_counting",
-           5: "05_masks_and_cross_attention", 6: "06_one_vs_many", 7: "07_heads_in_a_real_model",
-           8: "08_how_many_heads", 9: "09_fast_attention"}
+LESSONS = {
+    1: "01_one_head",
+    2: "02_many_heads",
+    3: "03_split_and_merge",
+    4: "04_counting",
+    5: "05_masks_and_cross_attention",
+    6: "06_one_vs_many",
+    7: "07_heads_in_a_real_model",
+    8: "08_how_many_heads",
+    9: "09_fast_attention",
+}
 
 PAPERS = {
     "Bahdanau": ("Bahdanau et al. 2014", "https://arxiv.org/abs/1409.0473"),
@@ -24,8 +33,10 @@ PAPERS = {
     "Liu": ("Liu et al. 2021", "https://arxiv.org/abs/2106.09650"),
     "Luong": ("Luong et al. 2015", "https://arxiv.org/abs/1508.04025"),
     "Michel": ("Michel et al. 2019", "https://arxiv.org/abs/1905.10650"),
-    "NVIDIA": ("NVIDIA's note of February 2017",
-               "https://developer.nvidia.com/blog/cublas-strided-batched-matrix-multiply/"),
+    "NVIDIA": (
+        "NVIDIA's note of February 2017",
+        "https://developer.nvidia.com/blog/cublas-strided-batched-matrix-multiply/",
+    ),
     "Vaswani": ("Vaswani et al. 2017", "https://arxiv.org/abs/1706.03762"),
     "Voita": ("Voita et al. 2019", "https://arxiv.org/abs/1905.09418"),
     "Wiegreffe": ("Wiegreffe and Pinter 2019", "https://arxiv.org/abs/1908.04626"),
@@ -43,6 +54,7 @@ class Claim:
     lessons:  numbers of the lessons that show it
     measure:  () -> (whether the verdict follows, figures); None where only papers, or nobody, can say
     """
+
     id: str
     text: str
     verdict: str
@@ -52,7 +64,7 @@ class Claim:
 
     def decide(self) -> str:
         """Measure again, and say what decides it. Raises AssertionError if the verdict does not follow any more."""
-        with torch.random.fork_rng(devices=[]):                     # the session's random numbers stay as they are
+        with torch.random.fork_rng(devices=[]):  # the session's random numbers stay as they are
             follows, figures = self.measure() if self.measure else (True, {})
         if not follows:
             raise AssertionError(f"{self.id}: “{self.verdict}” does not follow any more; measured: {figures}")

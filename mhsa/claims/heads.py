@@ -3,6 +3,7 @@
 Trained numbers come from assets/one_vs_many.json (lesson 6; `python -m mhsa.train` makes it anew); the real model is
 that of lesson 7.
 """
+
 from functools import cache
 from math import log
 
@@ -19,15 +20,16 @@ from mhsa.patterns import pattern_scores
 from mhsa.sentences import FIRST
 from mhsa.train import recorded
 
-BLEU = {h: bleu for h, (bleu, _) in PUBLISHED.items()}             # Vaswani et al. 2017, table 3, rows (A)
+BLEU = {h: bleu for h, (bleu, _) in PUBLISHED.items()}  # Vaswani et al. 2017, table 3, rows (A)
 PERPLEXITY = {h: perplexity for h, (_, perplexity) in PUBLISHED.items()}
 
 
 # What heads learn
 
+
 def one_row_averages() -> Evidence:
     rows = (3 * numbers(100_000, 4)).softmax(-1)
-    weaker = rows[:, [0, 3]].min(-1).values.max().item()            # the best of many rows gives each target half
+    weaker = rows[:, [0, 3]].min(-1).values.max().item()  # the best of many rows gives each target half
     one, two = (recorded("map").cell("relations, m=2", h) for h in (1, 2))
     deep = recorded("two layers").cell("relations, m=2", 1)
     follows = weaker <= 0.5 and abs(one.mean - one.predicted) < 0.1 and min(two.mean, deep.mean) > 0.9
@@ -57,12 +59,14 @@ def twins_stay_twins() -> Evidence:
 
 def trained_together() -> Evidence:
     """Does the gradient of head 1 change when only head 0 changes?"""
+
     def gradient_of_head_1(factor: float) -> Tensor:
         loop, x = seeded(MultiHeadAttentionLoop, 6, 3), numbers(1, 4, 6)
         with torch.no_grad():
             loop.heads[0].w_v.weight *= factor
         (loop(x) - x.flip(1)).square().mean().backward()
         return loop.heads[1].w_q.weight.grad
+
     return not close(gradient_of_head_1(1), gradient_of_head_1(-2)), {}
 
 
@@ -101,7 +105,8 @@ def rank_of_scores() -> Evidence:
 
 @cache
 def minilm():
-    from mhsa.pretrained import load_minilm                         # 0.5 s and 120 MB, for two claims
+    from mhsa.pretrained import load_minilm  # 0.5 s and 120 MB, for two claims
+
     return load_minilm()
 
 
@@ -118,6 +123,7 @@ def heads_that_do_not_matter() -> Evidence:
         """Cosine of the sentence embeddings with and without these heads, the mean over five sentences."""
         embedding = minilm().encode(FIRST[:5], ablate=dict.fromkeys(heads, "zero")).embedding
         return (embedding * whole).sum(-1).mean().item()
+
     whole = minilm().encode(FIRST[:5]).embedding
     last_layer = left([(6, head) for head in range(12)])
     return min(left([(2, 9)]), left([(3, 11)])) > 0.999 and last_layer < 0.9, {}
@@ -125,11 +131,13 @@ def heads_that_do_not_matter() -> Evidence:
 
 # How many heads
 
+
 def one_head_in_the_paper() -> Evidence:
     bleu = 100 * (BLEU[8] - BLEU[1]) / BLEU[8]
     perplexity = 100 * (PERPLEXITY[1] - PERPLEXITY[8]) / PERPLEXITY[8]
-    return 3 <= bleu <= 5 <= perplexity <= 10, dict(one=BLEU[1], eight=BLEU[8], bleu=bleu, ppl_one=PERPLEXITY[1],
-                                                    ppl_eight=PERPLEXITY[8], perplexity=perplexity)
+    return 3 <= bleu <= 5 <= perplexity <= 10, dict(
+        one=BLEU[1], eight=BLEU[8], bleu=bleu, ppl_one=PERPLEXITY[1], ppl_eight=PERPLEXITY[8], perplexity=perplexity
+    )
 
 
 def more_than_sixteen() -> Evidence:
@@ -145,27 +153,31 @@ def few_heads() -> Evidence:
 def the_64_rule() -> Evidence:
     fits = {name for name, p in PRESETS.items() if p.num_heads == min(16, p.d_model / 64)}
     others = sorted(PRESETS.keys() - fits)
-    return {"Transformer base", "BERT-base", "GPT-2 small", "BERT-large"} == fits, \
-        dict(fits=len(fits), models=len(PRESETS), others=", ".join(others))
+    return {"Transformer base", "BERT-base", "GPT-2 small", "BERT-large"} == fits, dict(
+        fits=len(fits), models=len(PRESETS), others=", ".join(others)
+    )
 
 
 def bert_sizes() -> Evidence:
     base, large = PRESETS["BERT-base"], PRESETS["BERT-large"]
-    return (base.d_model, base.num_heads) == (768, 12) and (large.d_model, large.num_heads) != (768, 12), \
-        dict(d_model=large.d_model, heads=large.num_heads)
+    return (base.d_model, base.num_heads) == (768, 12) and (large.d_model, large.num_heads) != (768, 12), dict(
+        d_model=large.d_model, heads=large.num_heads
+    )
 
 
 def gpt2_sizes() -> Evidence:
     small, xl = PRESETS["GPT-2 small"], PRESETS["GPT-2 XL"]
-    return (xl.d_model, xl.num_heads) == (1600, 25) and small.num_heads < 16, \
-        dict(small=small.num_heads, small_width=small.d_model)
+    return (xl.d_model, xl.num_heads) == (1600, 25) and small.num_heads < 16, dict(
+        small=small.num_heads, small_width=small.d_model
+    )
 
 
 def published_sizes() -> Evidence:
     wanted = {"GPT-2 small": (768, 12, 64), "Llama-3-70B": (8192, 64, 128), "GPT-3 175B": (12288, 96, 128)}
     there = {name: (p.d_model, p.num_heads, p.d_k) for name, p in PRESETS.items() if name in wanted}
-    return there == wanted and all(h * d_k == d for d, h, d_k in there.values()), \
-        dict(kv=PRESETS["Llama-3-70B"].num_kv_heads)
+    return there == wanted and all(h * d_k == d for d, h, d_k in there.values()), dict(
+        kv=PRESETS["Llama-3-70B"].num_kv_heads
+    )
 
 
 def heads_against_width() -> Evidence:
@@ -176,8 +188,9 @@ def heads_against_width() -> Evidence:
 
 def head_widths() -> Evidence:
     widths, best = {p.d_k for p in PRESETS.values()}, sorted(BLEU, key=lambda h: BLEU[h])[-3:]
-    return widths == {64, 128} and sorted(512 // h for h in best) == [32, 64, 128], \
-        dict(widths=" or ".join(map(str, sorted(widths))))
+    return widths == {64, 128} and sorted(512 // h for h in best) == [32, 64, 128], dict(
+        widths=" or ".join(map(str, sorted(widths)))
+    )
 
 
 def eight_or_more() -> Evidence:
@@ -187,8 +200,9 @@ def eight_or_more() -> Evidence:
 
 def as_many_heads_as_tokens() -> Evidence:
     cells = [recorded("map").cell(f"relations, m={m}", 8) for m in (1, 2, 4)]
-    return all(cell.T == cell.num_heads and cell.mean > 0.9 for cell in cells), \
-        dict(means=" / ".join(f"{cell.mean:.2f}" for cell in cells))
+    return all(cell.num_heads == cell.T and cell.mean > 0.9 for cell in cells), dict(
+        means=" / ".join(f"{cell.mean:.2f}" for cell in cells)
+    )
 
 
 def too_narrow() -> Evidence:

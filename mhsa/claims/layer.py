@@ -2,6 +2,7 @@
 
 Cheap, deterministic, without a network. None takes a time: counts, bytes, numbers, shapes, and recorded times.
 """
+
 from collections.abc import Callable
 from typing import Any
 
@@ -26,7 +27,7 @@ def size(module: nn.Module) -> int:
 
 
 def layer(d_model: int, num_heads: int, **sizes) -> MultiHeadAttention:
-    with torch.device("meta"):                                      # shapes only: no memory, no time
+    with torch.device("meta"):  # shapes only: no memory, no time
         return MultiHeadAttention(d_model, num_heads, **sizes)
 
 
@@ -57,6 +58,7 @@ def close(a: Tensor, b: Tensor) -> bool:
 
 # Parameters and FLOPs
 
+
 def same_parameters() -> Evidence:
     one, eight, free = size(layer(512, 1)), size(layer(512, 8)), size(layer(512, 8, d_k=16))
     with_biases = size(nn.MultiheadAttention(512, 8))
@@ -82,8 +84,10 @@ def same_products() -> Evidence:
     flops = [products(128, 512, h) for h in (1, 8, 64)]
     softmax = [count_flops(1, 128, 512, h).softmax for h in (1, 64)]
     kept = products(128, 512, 8, d_k=64) / products(128, 512, 1, d_k=64)
-    return (flops == [8 * 128 * 512**2 + 4 * 128**2 * 512] * 3 and softmax[1] == 64 * softmax[0] and kept == 8,
-            dict(flops=flops[0], softmax=softmax[1] // softmax[0], kept=kept))
+    return (
+        flops == [8 * 128 * 512**2 + 4 * 128**2 * 512] * 3 and softmax[1] == 64 * softmax[0] and kept == 8,
+        dict(flops=flops[0], softmax=softmax[1] // softmax[0], kept=kept),
+    )
 
 
 def width_of_a_projection() -> Evidence:
@@ -93,8 +97,13 @@ def width_of_a_projection() -> Evidence:
 
 
 def twelve_heads() -> Evidence:
-    beside_one = [(size(layer(768, 12)) / size(layer(768, 1, d_k=width)),
-                   products(128, 768, 12) / products(128, 768, 1, d_k=width)) for width in (768, 64)]
+    beside_one = [
+        (
+            size(layer(768, 12)) / size(layer(768, 1, d_k=width)),
+            products(128, 768, 12) / products(128, 768, 1, d_k=width),
+        )
+        for width in (768, 64)
+    ]
     return beside_one == [(1, 1), (12, 12)], dict(same=beside_one[0][0], kept=beside_one[1][0])
 
 
@@ -111,11 +120,14 @@ def growth_with_length() -> Evidence:
 
 # Memory and speed
 
+
 def maps_in_bytes() -> Evidence:
     one, eight = score_maps(32, 512, 512, 1), score_maps(32, 512, 512, 8)
     published = [round(maps.numel() / 1e6, 1) for maps in (one, eight)] == [8.4, 67.1]
-    return (published and one.nbytes == 4 * one.numel() and eight.nbytes == 4 * eight.numel(),
-            dict(n_one=one.numel() / 1e6, n_eight=eight.numel() / 1e6, one=one.nbytes / 1e6, eight=eight.nbytes / 1e6))
+    return (
+        published and one.nbytes == 4 * one.numel() and eight.nbytes == 4 * eight.numel(),
+        dict(n_one=one.numel() / 1e6, n_eight=eight.numel() / 1e6, one=one.nbytes / 1e6, eight=eight.nbytes / 1e6),
+    )
 
 
 def peaks(T: int, num_heads: int) -> dict[str, int]:
@@ -153,7 +165,7 @@ def heads_are_independent() -> Evidence:
     mha, x = seeded(MultiHeadAttention, 12, 3), numbers(1, 5, 12)
     before = mha(x, need_weights=True)[1]
     with torch.no_grad():
-        mha.w_q.weight[4:] *= -2                                    # the queries of heads 1 and 2
+        mha.w_q.weight[4:] *= -2  # the queries of heads 1 and 2
     after = mha(x, need_weights=True)[1]
     return torch.equal(before[:, 0], after[:, 0]) and not close(before[:, 1:], after[:, 1:]), {}
 
@@ -174,12 +186,13 @@ def map_ignores_width() -> Evidence:
 
 def keys_and_values_suffice() -> Evidence:
     mha, x, cache = seeded(MultiHeadAttention, 12, 3), numbers(1, 7, 12), KVCache()
-    steps = [mha(x[:, t:t + 1], is_causal=True, cache=cache) for t in range(7)]
-    kept = cache.nbytes // (7 * 12 * 8)                             # numbers of T·d_model float64
+    steps = [mha(x[:, t : t + 1], is_causal=True, cache=cache) for t in range(7)]
+    kept = cache.nbytes // (7 * 12 * 8)  # numbers of T·d_model float64
     return close(torch.cat(steps, 1), mha(x, is_causal=True)) and kept == 2, dict(kept=kept)
 
 
 # Shapes and layouts
+
 
 def divisibility() -> Evidence:
     try:
@@ -203,26 +216,29 @@ def output_weight() -> Evidence:
 
 
 def copies() -> Evidence:
-    moved = {(T, h): [step.code for step in trace_shapes(2, T, 12, h) if step.copies]
-             for T, h in ((4, 3), (4, 1), (1, 3))}
-    return [len(codes) for codes in moved.values()] == [1, 0, 0] and "contiguous" in moved[4, 3][0], \
-        dict(code=moved[4, 3][0])
+    moved = {
+        (T, h): [step.code for step in trace_shapes(2, T, 12, h) if step.copies] for T, h in ((4, 3), (4, 1), (1, 3))
+    }
+    return [len(codes) for codes in moved.values()] == [1, 0, 0] and "contiguous" in moved[4, 3][0], dict(
+        code=moved[4, 3][0]
+    )
 
 
 def transpose_or_einsum() -> Evidence:
-    q, k = numbers(2, 4, 3, 5), numbers(2, 4, 3, 5, seed=1)         # (B, T, h, d)
+    q, k = numbers(2, 4, 3, 5), numbers(2, 4, 3, 5, seed=1)  # (B, T, h, d)
     right = q.transpose(1, 2) @ k.transpose(1, 2).mT
     without = q @ k.mT
-    return close(torch.einsum("bqhd,bkhd->bhqk", q, k), right) and without.shape == (2, 4, 3, 3), \
-        dict(without=tuple(without.shape), right=tuple(right.shape))
+    return close(torch.einsum("bqhd,bkhd->bhqk", q, k), right) and without.shape == (2, 4, 3, 3), dict(
+        without=tuple(without.shape), right=tuple(right.shape)
+    )
 
 
 def same_in_other_layouts() -> bool:
     """(B·h, T, d) and (B, T, h, d) beside (B, h, T, d)."""
-    q, k, v = numbers(3, 2, 3, 4, 5)                                # each (B, h, T, d)
+    q, k, v = numbers(3, 2, 3, 4, 5)  # each (B, h, T, d)
     expected, _ = attention(q, k, v)
     flat = attention(*(t.flatten(0, 1) for t in (q, k, v)))[0].unflatten(0, (2, 3))
-    by_token = [t.transpose(1, 2) for t in (q, k, v)]               # (B, T, h, d)
+    by_token = [t.transpose(1, 2) for t in (q, k, v)]  # (B, T, h, d)
     weights = (torch.einsum("bqhd,bkhd->bhqk", *by_token[:2]) / 5**0.5).softmax(-1)
     mixed = torch.einsum("bhqk,bkhd->bqhd", weights, by_token[2])
     return close(flat, expected) and close(mixed.transpose(1, 2), expected)
@@ -237,9 +253,9 @@ def order_of_fused_weights() -> bool:
     theirs, x = nn.MultiheadAttention(12, 3, bias=False, batch_first=True, dtype=torch.float64), numbers(1, 5, 12)
     with torch.no_grad():
         theirs.in_proj_weight.copy_(numbers(36, 12, seed=1))
-    projected = (x @ theirs.in_proj_weight.T)[0]                    # (T, 36)
-    blocks = projected.view(5, 3, 3, 4).permute(1, 2, 0, 3)         # 3, h, d -> q k v, h, T, d
-    by_head = projected.view(5, 3, 3, 4).permute(2, 1, 0, 3)        # h, 3, d -> q k v, h, T, d
+    projected = (x @ theirs.in_proj_weight.T)[0]  # (T, 36)
+    blocks = projected.view(5, 3, 3, 4).permute(1, 2, 0, 3)  # 3, h, d -> q k v, h, T, d
+    by_head = projected.view(5, 3, 3, 4).permute(2, 1, 0, 3)  # h, 3, d -> q k v, h, T, d
     merged = [attention(*qkv)[0].transpose(0, 1).reshape(1, 5, 12) for qkv in (blocks, by_head)]
     return [close(z @ theirs.out_proj.weight.T, theirs(x, x, x)[0]) for z in merged] == [True, False]
 
@@ -247,8 +263,13 @@ def order_of_fused_weights() -> bool:
 def shapes_on_the_way() -> Evidence:
     shapes = {step.name: step.shape for step in trace_shapes(2, 4, 768, 12)}
     names = ("input", "split the columns", "heads forward", "scores", "mix the values")
-    return [shapes[name] for name in names] == [(2, 4, 768), (2, 4, 12, 64), (2, 12, 4, 64), (2, 12, 4, 4),
-                                                (2, 12, 4, 64)], dict(scores=shapes["scores"])
+    return [shapes[name] for name in names] == [
+        (2, 4, 768),
+        (2, 4, 12, 64),
+        (2, 12, 4, 64),
+        (2, 12, 4, 4),
+        (2, 12, 4, 64),
+    ], dict(scores=shapes["scores"])
 
 
 def scale() -> Evidence:
@@ -274,7 +295,7 @@ def one_head_is_plain() -> Evidence:
     loop, x = seeded(MultiHeadAttentionLoop, 6, 1), numbers(1, 4, 6)
     head, w_o = loop.heads[0], loop.w_o.weight.T
     q, k, v = head.w_q(x), head.w_k(x), head.w_v(x)
-    merged = x @ (head.w_v.weight.T @ w_o)                          # one matrix does the work of W_V and W_O
+    merged = x @ (head.w_v.weight.T @ w_o)  # one matrix does the work of W_V and W_O
     return close(attention(q, k, v)[0] @ w_o, loop(x)) and close(attention(q, k, merged)[0], loop(x)), {}
 
 

@@ -1,4 +1,5 @@
 """Every generated picture of assets/, as SVG and PNG: `python -m mhsa.draw`. Chromium makes the PNG."""
+
 import re
 import subprocess
 from pathlib import Path
@@ -10,10 +11,14 @@ from mhsa.draw.lenses import draw_lenses
 from mhsa.draw.parameter_count import draw_parameter_count
 from mhsa.measure import ASSETS, check_writable
 
-PICTURES = {"lenses": draw_lenses, "data_flow": draw_data_flow, "parameter_count_comparison": draw_parameter_count,
-            "optimal_head_count": head_count_svg}
+PICTURES = {
+    "lenses": draw_lenses,
+    "data_flow": draw_data_flow,
+    "parameter_count_comparison": draw_parameter_count,
+    "optimal_head_count": head_count_svg,
+}
 CHROMIUM = next(filter(None, map(which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
-SCALE = 2                                                           # pixels of the PNG for one of the SVG
+SCALE = 2  # pixels of the PNG for one of the SVG
 
 
 def size(svg: str) -> tuple[int, int]:
@@ -32,9 +37,22 @@ def write(name: str, folder: Path = ASSETS) -> None:
     check_writable(svg)
     svg.write_text(PICTURES[name](), encoding="utf-8")
     width, height = size(svg.read_text(encoding="utf-8"))
-    subprocess.run([CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
-                    "--hide-scrollbars", f"--force-device-scale-factor={SCALE}", f"--window-size={width},{height}",
-                    f"--screenshot={png}", svg.as_uri()], check=True, capture_output=True)
+    subprocess.run(
+        [
+            CHROMIUM,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-background-networking",
+            "--hide-scrollbars",
+            f"--force-device-scale-factor={SCALE}",
+            f"--window-size={width},{height}",
+            f"--screenshot={png}",
+            svg.as_uri(),
+        ],
+        check=True,
+        capture_output=True,
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
 """The numbers of a tensor as cells: what is written on one, and where some of them stand side by side."""
+
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -6,12 +7,13 @@ from mhsa.draw.colors import head_color, text_on
 from mhsa.draw.svg import Svg, el, text
 from mhsa.trace import Step
 
-MARGIN, ROOM = 16, 840                                             # of the whole picture
-WIDE, TALL = 36, 30                                                # a cell
+MARGIN, ROOM = 16, 840  # of the whole picture
+WIDE, TALL = 36, 30  # a cell
 
 
 class Cell(NamedTuple):
     """A number of a tensor: its index, its offset in memory, what is written on it. head: the owner of its column."""
+
     key: str
     index: tuple[int, ...]
     offset: int
@@ -23,6 +25,7 @@ class Cell(NamedTuple):
 
 class Stage(NamedTuple):
     """A step, and those of its numbers that are drawn."""
+
     step: Step
     cells: list[Cell]
 
@@ -58,8 +61,10 @@ def cell_color(cell: Cell) -> str:
 def draw_cell(cell: Cell, x: float, y: float, width: float) -> Svg:
     color, middle = cell_color(cell), x + width / 2
     size = 11 if len(cell.number) < 5 else 10
-    parts = [el("rect", x=x, y=y, width=width - 1, height=TALL - 1, fill=color),
-             text(cell.number, middle, y + (13 if cell.word else 19), size=size, anchor="middle", fill=text_on(color))]
+    parts = [
+        el("rect", x=x, y=y, width=width - 1, height=TALL - 1, fill=color),
+        text(cell.number, middle, y + (13 if cell.word else 19), size=size, anchor="middle", fill=text_on(color)),
+    ]
     if cell.word:
         parts.append(text(cell.word, middle, y + 25, size=9.5, anchor="middle", fill=text_on(color)))
     return Svg("".join(parts))

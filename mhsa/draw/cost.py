@@ -1,12 +1,17 @@
 """Bytes and FLOPs of a layer against the number of tokens."""
+
 from collections.abc import Mapping, Sequence
 from math import log2, log10
 
 from mhsa.draw.svg import INK, LINE, MUTED, Svg, el, keyed, picture, text
 
 LEFT, TOP, WIDTH, HEIGHT = 76, 54, 470, 300
-LINES = {"weights": ("#0072B2", "8 4"), "qkv": ("#009E73", "2 3"), "scores": ("#D55E00", None),
-         "kv_cache": ("#CC79A7", "12 3 2 3")}                       # colour and dashes
+LINES = {
+    "weights": ("#0072B2", "8 4"),
+    "qkv": ("#009E73", "2 3"),
+    "scores": ("#D55E00", None),
+    "kv_cache": ("#CC79A7", "12 3 2 3"),
+}  # colour and dashes
 NAMES = {"weights": "weights", "qkv": "q, k and v", "scores": "scores", "kv_cache": "KV cache"}
 
 
@@ -19,8 +24,15 @@ def in_units(number: float, unit: str) -> str:
     return f"{number:.3g} {prefix}{unit}" if number < 1000 else f"{number:,.0f} {prefix}{unit}"
 
 
-def draw_cost(tokens: Sequence[int], series: Mapping[str, Sequence[int]], T: int, crossing: int | None,
-              flops: dict[str, int], title: str, note: str) -> str:
+def draw_cost(
+    tokens: Sequence[int],
+    series: Mapping[str, Sequence[int]],
+    T: int,
+    crossing: int | None,
+    flops: dict[str, int],
+    title: str,
+    note: str,
+) -> str:
     """series: bytes by part at each of `tokens` (powers of 2); T: the chosen one; flops: by part at T.
 
     crossing: the smallest T at which the scores outgrow the weights, None beyond the axis.
@@ -42,9 +54,14 @@ def draw_cost(tokens: Sequence[int], series: Mapping[str, Sequence[int]], T: int
         color, dashes = LINES[name]
         path = "M" + "L".join(f"{x(t):.1f},{y(size):.1f}" for t, size in zip(tokens, values))
         parts.append(el("path", d=path, fill="none", stroke=color, stroke_width=2.5, stroke_dasharray=dashes))
-        parts += [keyed(name, f"{NAMES[name]} at T = {t:,}: {in_units(size, 'B')}",
-                        el("circle", cx=x(t), cy=y(size), r=6 if t == T else 3, fill=color))
-                  for t, size in zip(tokens, values)]
+        parts += [
+            keyed(
+                name,
+                f"{NAMES[name]} at T = {t:,}: {in_units(size, 'B')}",
+                el("circle", cx=x(t), cy=y(size), r=6 if t == T else 3, fill=color),
+            )
+            for t, size in zip(tokens, values)
+        ]
     parts.append(el("line", x1=x(T), y1=TOP, x2=x(T), y2=TOP + HEIGHT, stroke=INK, stroke_dasharray="3 3"))
     if crossing is not None and crossing >= tokens[0]:
         ring = el("circle", cx=x(crossing), cy=y(now["weights"]), r=9, fill="none", stroke=INK, stroke_width=2)
@@ -53,21 +70,35 @@ def draw_cost(tokens: Sequence[int], series: Mapping[str, Sequence[int]], T: int
     fused = now["weights"] + now["qkv"]
     explicit = in_units(fused + now["scores"], "B")
     where = f"at T = {crossing:,}." if crossing is not None else "beyond this axis."
-    says = [f"T = {T:,}: explicit {explicit}, fused {in_units(fused, 'B')} (a fused kernel stores no scores).",
-            f"The scores outgrow the weights {where}"]
+    says = [
+        f"T = {T:,}: explicit {explicit}, fused {in_units(fused, 'B')} (a fused kernel stores no scores).",
+        f"The scores outgrow the weights {where}",
+    ]
     bottom = TOP + HEIGHT + 56
     heading = text(title, 16, 26, size=17, font_weight="600")
-    return picture(872, bottom + 56, title, " ".join([*says, note]), heading, *parts, beside,
-                   *(text(line, 16, bottom + 18 * i, size=13) for i, line in enumerate(says)),
-                   text(note, 16, bottom + 40, size=12, fill=MUTED))
+    return picture(
+        872,
+        bottom + 56,
+        title,
+        " ".join([*says, note]),
+        heading,
+        *parts,
+        beside,
+        *(text(line, 16, bottom + 18 * i, size=13) for i, line in enumerate(says)),
+        text(note, 16, bottom + 40, size=12, fill=MUTED),
+    )
 
 
 def _axes(tokens: Sequence[int], low: int, high: int, x, y) -> Svg:
-    parts = [text("bytes", 16, TOP - 8, size=12),
-             text("tokens T", LEFT + WIDTH, TOP + HEIGHT + 34, size=12, anchor="end")]
+    parts = [
+        text("bytes", 16, TOP - 8, size=12),
+        text("tokens T", LEFT + WIDTH, TOP + HEIGHT + 34, size=12, anchor="end"),
+    ]
     for power in range(low, high + 1):
-        parts += [el("line", x1=LEFT, x2=LEFT + WIDTH, y1=y(10**power), y2=y(10**power), stroke=LINE, stroke_width=0.5),
-                  text(in_units(10**power, "B"), LEFT - 6, y(10**power) + 4, size=11, anchor="end")]
+        parts += [
+            el("line", x1=LEFT, x2=LEFT + WIDTH, y1=y(10**power), y2=y(10**power), stroke=LINE, stroke_width=0.5),
+            text(in_units(10**power, "B"), LEFT - 6, y(10**power) + 4, size=11, anchor="end"),
+        ]
     parts += [text(f"{t:,}", x(t), TOP + HEIGHT + 18, size=11, anchor="middle") for t in tokens[::3]]
     return Svg("".join(parts))
 
@@ -78,20 +109,35 @@ def _table(now: dict[str, int], flops: dict[str, int]) -> Svg:
     for name, size in now.items():
         y += 20
         color, dashes = LINES[name]
-        parts += [el("line", x1=left, x2=left + 30, y1=y - 4, y2=y - 4, stroke=color, stroke_width=3,
-                     stroke_dasharray=dashes),
-                  keyed(name, f"{NAMES[name]}: {size:,} bytes", text(NAMES[name], left + 38, y),
-                        text(in_units(size, "B"), right, y, anchor="end"))]
+        parts += [
+            el(
+                "line", x1=left, x2=left + 30, y1=y - 4, y2=y - 4, stroke=color, stroke_width=3, stroke_dasharray=dashes
+            ),
+            keyed(
+                name,
+                f"{NAMES[name]}: {size:,} bytes",
+                text(NAMES[name], left + 38, y),
+                text(in_units(size, "B"), right, y, anchor="end"),
+            ),
+        ]
     y += 36
     total = sum(flops.values())
     parts.append(text("FLOPs, one forward pass", left, y, size=12, font_weight="600"))
     for name, count in flops.items():
         y += 20
         label = f"{name}: {count:,} FLOPs, {100 * count / total:.1f} %"
-        parts.append(keyed(f"flops-{name}", label, text(name, left, y),
-                           el("rect", x=left + 90, y=y - 9, width=70 * count / total, height=9, fill=MUTED),
-                           text(in_units(count, ""), right, y, anchor="end")))
+        parts.append(
+            keyed(
+                f"flops-{name}",
+                label,
+                text(name, left, y),
+                el("rect", x=left + 90, y=y - 9, width=70 * count / total, height=9, fill=MUTED),
+                text(in_units(count, ""), right, y, anchor="end"),
+            )
+        )
     y += 22
-    parts += [text("total", left, y, font_weight="600"),
-              text(in_units(total, ""), right, y, anchor="end", font_weight="600")]
+    parts += [
+        text("total", left, y, font_weight="600"),
+        text(in_units(total, ""), right, y, anchor="end", font_weight="600"),
+    ]
     return Svg("".join(parts))

@@ -1,27 +1,40 @@
 """assets/data_flow: every step of the layer, as mhsa.trace ran it: code, shape, what it costs."""
+
 from mhsa.draw.colors import KEY, QUERY, VALUE
 from mhsa.draw.diagram import CODE, GREY, INK, PALE, arrow, box
 from mhsa.draw.svg import picture, standalone, text
 from mhsa.trace import Step, trace_shapes
 
-B, T, D_MODEL, H = 2, 4, 768, 12                                    # GPT-2 small's width and heads
+B, T, D_MODEL, H = 2, 4, 768, 12  # GPT-2 small's width and heads
 LANES = (("q", QUERY), ("k", KEY), ("v", VALUE))
 WIDE, GAP, TOP, HIGH, PITCH = 228, 12, 96, 36, 58
-SPANS = {"input": 3, "scores": 2, "weights": 2}                     # lanes that a step is drawn across; else 3, or one
+SPANS = {"input": 3, "scores": 2, "weights": 2}  # lanes that a step is drawn across; else 3, or one
 
 
 def draw_data_flow() -> str:
     steps = trace_shapes(B, T, D_MODEL, H)
     title = "Data flow of multi-head attention"
-    parts = [text(title, 20, 34, size=20, fill=INK, font_weight="700"),
-             text(f"B = {B} sentences, T = {T} tokens, d_model = {D_MODEL}, h = {H} heads, d_k = {steps[0].d_k}; "
-                  "float32, explicit product (a fused kernel stores neither s nor w)", 20, 58, size=14, fill=GREY),
-             text("shape", 760, 80, fill=GREY), text("what the step does", 900, 80, fill=GREY)]
+    parts = [
+        text(title, 20, 34, size=20, fill=INK, font_weight="700"),
+        text(
+            f"B = {B} sentences, T = {T} tokens, d_model = {D_MODEL}, h = {H} heads, d_k = {steps[0].d_k}; "
+            "float32, explicit product (a fused kernel stores neither s nor w)",
+            20,
+            58,
+            size=14,
+            fill=GREY,
+        ),
+        text("shape", 760, 80, fill=GREY),
+        text("what the step does", 900, 80, fill=GREY),
+    ]
     for row, step in enumerate(steps):
         y = TOP + row * PITCH
-        parts += [*_boxes(step, y), *_arrows(step, y),
-                  text(str(step.shape), 760, y + 23, size=14, fill=INK, font_family=CODE),
-                  text(cost(step), 900, y + 23, size=14, fill=INK, font_weight="700" if step.copies else None)]
+        parts += [
+            *_boxes(step, y),
+            *_arrows(step, y),
+            text(str(step.shape), 760, y + 23, size=14, fill=INK, font_family=CODE),
+            text(cost(step), 900, y + 23, size=14, fill=INK, font_weight="700" if step.copies else None),
+        ]
     desc = "; ".join(f"{step.code}: {step.shape}, {cost(step)}" for step in steps)
     return standalone(picture(1180, TOP + len(steps) * PITCH + 4, title, desc, *parts))
 
@@ -43,8 +56,10 @@ def _boxes(step: Step, y: float) -> list:
     """Three boxes where queries, keys and values go the same way; one where they meet."""
     if _lanes(step):
         codes = (step.code.replace("q", name).replace("Q", name.upper()) for name, _ in LANES)
-        return [box(20 + i * (WIDE + GAP), y, WIDE, HIGH, code, fill=color, size=13, font=CODE)
-                for i, (code, (_, color)) in enumerate(zip(codes, LANES))]
+        return [
+            box(20 + i * (WIDE + GAP), y, WIDE, HIGH, code, fill=color, size=13, font=CODE)
+            for i, (code, (_, color)) in enumerate(zip(codes, LANES))
+        ]
     span = SPANS.get(step.name, 3)
     return [box(20, y, span * WIDE + (span - 1) * GAP, HIGH, step.code, fill=PALE, font=CODE)]
 

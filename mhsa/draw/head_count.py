@@ -1,4 +1,5 @@
 """assets/optimal_head_count: a published sweep over h beside our own."""
+
 from io import StringIO
 
 from matplotlib import rc_context
@@ -17,16 +18,22 @@ def draw_head_count() -> Figure:
     """Published BLEU, and the accuracy that mhsa.train recorded; each over h, with equal parameters for every h."""
     sweep = recorded("map")
     cells = {label: {h: sweep.cell(task, h) for h in HEADS} for label, task in TASKS.items()}
-    return plots.sweeps({
-        "Vaswani et al. 2017, d_model = 512": {"published": {h: (bleu, 0) for h, (bleu, _) in PUBLISHED.items()}},
-        "our toy task, d_model = 16": {label: {h: (cell.mean, cell.spread) for h, cell in row.items()}
-                                       for label, row in cells.items()},
-    }, xlabel="heads h", ylabels=("BLEU, translation", "accuracy, mean ± spread"))
+    return plots.sweeps(
+        {
+            "Vaswani et al. 2017, d_model = 512": {"published": {h: (bleu, 0) for h, (bleu, _) in PUBLISHED.items()}},
+            "our toy task, d_model = 16": {
+                label: {h: (cell.mean, cell.spread) for h, cell in row.items()} for label, row in cells.items()
+            },
+        },
+        xlabel="heads h",
+        ylabels=("BLEU, translation", "accuracy, mean ± spread"),
+    )
 
 
 def head_count_svg() -> str:
     svg = StringIO()
-    with rc_context({"svg.hashsalt": "mhsa"}):                      # the same ids in the text on every run
-        draw_head_count().savefig(svg, format="svg", metadata={"Date": None, "Creator": None,
-                                                                       "Title": "How many heads: two sweeps"})
+    with rc_context({"svg.hashsalt": "mhsa"}):  # the same ids in the text on every run
+        draw_head_count().savefig(
+            svg, format="svg", metadata={"Date": None, "Creator": None, "Title": "How many heads: two sweeps"}
+        )
     return svg.getvalue()

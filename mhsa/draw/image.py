@@ -1,4 +1,5 @@
 """Weights as an embedded picture (PNG): thousands of cells at the price of one element."""
+
 from base64 import b64encode
 from io import BytesIO
 
@@ -8,8 +9,8 @@ from PIL import Image
 from mhsa.draw.colors import weight_color
 from mhsa.draw.svg import Svg, el
 
-FINE = 60                                                          # pixels of a thumbnail, each way
-CLEAR = 101                                                        # the level after those of the weights 0.00 to 1.00
+FINE = 60  # pixels of a thumbnail, each way
+CLEAR = 101  # the level after those of the weights 0.00 to 1.00
 PALETTE = bytes.fromhex("".join(weight_color(level / 100)[1:] for level in range(CLEAR)) + "ffffff")
 
 
@@ -20,8 +21,16 @@ def weight_image(weights: np.ndarray, x: float, y: float, width: float, height: 
     image.putpalette(PALETTE)
     png = BytesIO()
     image.save(png, "PNG", transparency=CLEAR)
-    return el("image", href="data:image/png;base64," + b64encode(png.getvalue()).decode(), x=x, y=y, width=width,
-              height=height, preserveAspectRatio="none", **attributes)
+    return el(
+        "image",
+        href="data:image/png;base64," + b64encode(png.getvalue()).decode(),
+        x=x,
+        y=y,
+        width=width,
+        height=height,
+        preserveAspectRatio="none",
+        **attributes,
+    )
 
 
 def contact_sheet(maps: np.ndarray, right: int, below: int) -> np.ndarray:
@@ -30,7 +39,7 @@ def contact_sheet(maps: np.ndarray, right: int, below: int) -> np.ndarray:
     Where several cells share a pixel, it shows the largest weight. Rounded to twentieths: the file is half as large.
     """
     L, h, T, _ = maps.shape
-    first = np.arange(FINE) * T // FINE                            # the first cell of each pixel
+    first = np.arange(FINE) * T // FINE  # the first cell of each pixel
     small = np.maximum.reduceat(np.maximum.reduceat(maps, first, axis=2), first, axis=3)
     sheet = np.pad(np.round(20 * small) / 20, ((0, 0), (0, 0), (0, below), (0, right)), constant_values=np.nan)
     return sheet.transpose(0, 2, 1, 3).reshape(L * (FINE + below), h * (FINE + right))

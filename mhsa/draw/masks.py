@@ -1,16 +1,23 @@
 """A mask, the scores and the weights it leaves, side by side."""
+
 from collections.abc import Sequence
 
 from mhsa.draw.colors import KEY, QUERY
 from mhsa.draw.heads import weight_cell
 from mhsa.draw.svg import INK, LINE, MUTED, PAPER, Svg, el, keyed, picture, text
 
-WIDTH, MARGIN, GUTTER, SUM = 872, 16, 44, 84                       # SUM: room for the sum of a row of weights
+WIDTH, MARGIN, GUTTER, SUM = 872, 16, 44, 84  # SUM: room for the sum of a row of weights
 BY = {"C": "by the causal mask", "P": "by padding", "H": "by hand"}
 
 
-def draw_masks(queries: Sequence[str], keys: Sequence[str], closed_by: Sequence[Sequence[str]],
-               scores: Sequence[Sequence[float]], weights: Sequence[Sequence[float]], code: str) -> str:
+def draw_masks(
+    queries: Sequence[str],
+    keys: Sequence[str],
+    closed_by: Sequence[Sequence[str]],
+    scores: Sequence[Sequence[float]],
+    weights: Sequence[Sequence[float]],
+    code: str,
+) -> str:
     """Three tables, (T_q, T_k) each: rows are queries, columns keys.
 
     closed_by: letters of the masks that close a cell (BY says which), "" where it may attend. code: how the mask was
@@ -21,8 +28,9 @@ def draw_masks(queries: Sequence[str], keys: Sequence[str], closed_by: Sequence[
     left = [MARGIN + i * panel + GUTTER for i in range(3)]
     top, bottom = 98, 98 + cell * len(queries)
     parts = [text(code, MARGIN, 28, size=14, font_family="monospace", font_weight="600")]
-    for x, title, note in zip(left, ("mask", "scores", "weights"),
-                              ("True: may attend", "before the mask", "after the mask")):
+    for x, title, note in zip(
+        left, ("mask", "scores", "weights"), ("True: may attend", "before the mask", "after the mask")
+    ):
         parts += [text(title, x, 60, size=14, font_weight="600"), text(note, x + 68, 60, size=12, fill=MUTED)]
         parts += _names(queries, keys, x, top, cell)
     for q, query in enumerate(queries):
@@ -31,13 +39,24 @@ def draw_masks(queries: Sequence[str], keys: Sequence[str], closed_by: Sequence[
             why, weight = closed_by[q][k], weights[q][k]
             x = [left[i] + k * cell for i in range(3)]
             label = _label(query, key, why, scores[q][k], weight)
-            parts += [keyed(f"{q},{k}", label, part) for part in (
-                _mask_cell(why, x[0], y, cell), _score_cell(scores[q][k], bool(why), x[1], y, cell),
-                weight_cell(None if why else weight, x[2], y, cell))]
+            parts += [
+                keyed(f"{q},{k}", label, part)
+                for part in (
+                    _mask_cell(why, x[0], y, cell),
+                    _score_cell(scores[q][k], bool(why), x[1], y, cell),
+                    weight_cell(None if why else weight, x[2], y, cell),
+                )
+            ]
         parts += _sum(sum(weights[q]), all(closed_by[q]), left[2] + cell * len(keys) + 8, y + cell / 2)
     notes = _notes(queries, keys, closed_by)
-    return picture(WIDTH, bottom + 18 + 18 * len(notes), "Mask, scores and weights", f"{code}. {' '.join(notes)}",
-                   *parts, *(text(note, MARGIN, bottom + 26 + 18 * i, size=12) for i, note in enumerate(notes)))
+    return picture(
+        WIDTH,
+        bottom + 18 + 18 * len(notes),
+        "Mask, scores and weights",
+        f"{code}. {' '.join(notes)}",
+        *parts,
+        *(text(note, MARGIN, bottom + 26 + 18 * i, size=12) for i, note in enumerate(notes)),
+    )
 
 
 def _label(query: str, key: str, why: str, score: float, weight: float) -> str:
@@ -70,10 +89,12 @@ def _sum(total: float, is_empty: bool, x: float, y: float) -> list[Svg]:
 
 def _names(queries: Sequence[str], keys: Sequence[str], x: float, top: float, cell: int) -> list[Svg]:
     size = 12 if cell >= 36 else 10
-    return [*(text(key, x + (k + 0.5) * cell, top - 8, size=size, anchor="middle") for k, key in enumerate(keys)),
-            *(text(query, x - 6, top + (q + 0.5) * cell + 4, size=12, anchor="end") for q, query in enumerate(queries)),
-            el("rect", x=x - 3, y=top, width=3, height=cell * len(queries), fill=QUERY),
-            el("rect", x=x, y=top - 3, width=cell * len(keys), height=3, fill=KEY)]
+    return [
+        *(text(key, x + (k + 0.5) * cell, top - 8, size=size, anchor="middle") for k, key in enumerate(keys)),
+        *(text(query, x - 6, top + (q + 0.5) * cell + 4, size=12, anchor="end") for q, query in enumerate(queries)),
+        el("rect", x=x - 3, y=top, width=3, height=cell * len(queries), fill=QUERY),
+        el("rect", x=x, y=top - 3, width=cell * len(keys), height=3, fill=KEY),
+    ]
 
 
 def _mask_cell(why: str, x: float, y: float, side: int) -> Svg:
@@ -81,14 +102,25 @@ def _mask_cell(why: str, x: float, y: float, side: int) -> Svg:
     square = el("rect", x=x, y=y, width=side, height=side, fill="#cccccc" if why else PAPER, stroke=LINE)
     if not why:
         return Svg(square + text("True", middle, y + side / 2 + 4, size=size, anchor="middle"))
-    return Svg(square + text("False", middle, y + side / 2 - 1, size=size, anchor="middle", fill="#000000")
-               + text(why, middle, y + side / 2 + 10, size=size, anchor="middle", fill="#000000", font_weight="600"))
+    return Svg(
+        square
+        + text("False", middle, y + side / 2 - 1, size=size, anchor="middle", fill="#000000")
+        + text(why, middle, y + side / 2 + 10, size=size, anchor="middle", fill="#000000", font_weight="600")
+    )
 
 
 def _score_cell(score: float, is_closed: bool, x: float, y: float, side: int) -> Svg:
     parts = [el("rect", x=x, y=y, width=side, height=side, fill=PAPER, stroke=LINE)]
     if is_closed:
         parts.append(el("line", x1=x, y1=y + side, x2=x + side, y2=y, stroke=MUTED))
-    parts.append(text(f"{score:.2f}", x + side / 2, y + side / 2 + 4, size=12 if side >= 36 else 10, anchor="middle",
-                      fill=MUTED if is_closed else INK))
+    parts.append(
+        text(
+            f"{score:.2f}",
+            x + side / 2,
+            y + side / 2 + 4,
+            size=12 if side >= 36 else 10,
+            anchor="middle",
+            fill=MUTED if is_closed else INK,
+        )
+    )
     return Svg("".join(parts))

@@ -1,4 +1,5 @@
 """The memory of a tensor as a strip: what lies at offset 0, 1, 2, …"""
+
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -6,14 +7,18 @@ from typing import NamedTuple
 from mhsa.draw.cells import MARGIN, ROOM, TALL, WIDE, Stage, cell_color, draw_cell, spread
 from mhsa.draw.svg import MUTED, Svg, el, keyed, text
 
-LINE_HEIGHT = TALL + 16                                            # with the offsets below
-NARROW = 26                                                        # a cell whose number is short
-MEMORY = {"same": "that of the step before, nothing moved", "new": "new numbers",
-          "copied": "copied, the same numbers in another order"}
+LINE_HEIGHT = TALL + 16  # with the offsets below
+NARROW = 26  # a cell whose number is short
+MEMORY = {
+    "same": "that of the step before, nothing moved",
+    "new": "new numbers",
+    "copied": "copied, the same numbers in another order",
+}
 
 
 class Strip(NamedTuple):
     """The cells in the order of memory, in lines: x and line by key; "…" at gaps; the width of a cell."""
+
     places: dict[str, tuple[float, int]]
     gaps: list[tuple[float, int]]
     size: int
@@ -50,10 +55,19 @@ def draw_memory(stages: Sequence[Stage], current: int, top: float) -> Svg:
     if stage.memory == "copied":
         before = _strip(stages[current - 1])
         below += before.height + 34
-        if before.height == after.height == LINE_HEIGHT:           # more lines of cells would hide these
-            parts += [el("line", x1=before.places[cell.key][0] + before.size / 2, y1=44 + TALL,
-                         x2=after.places[cell.key][0] + after.size / 2, y2=below, stroke=cell_color(cell),
-                         stroke_width=2) for cell in stage.cells]
+        if before.height == after.height == LINE_HEIGHT:  # more lines of cells would hide these
+            parts += [
+                el(
+                    "line",
+                    x1=before.places[cell.key][0] + before.size / 2,
+                    y1=44 + TALL,
+                    x2=after.places[cell.key][0] + after.size / 2,
+                    y2=below,
+                    stroke=cell_color(cell),
+                    stroke_width=2,
+                )
+                for cell in stage.cells
+            ]
         parts.append(_draw_strip(stages[current - 1], before, 44, -4))
     parts.append(_draw_strip(stage, after, below, TALL + 10))
     return el("g", *parts, transform=f"translate({MARGIN},{top:.0f})")
@@ -68,7 +82,7 @@ def _draw_strip(stage: Stage, strip: Strip, top: float, tick: float) -> Svg:
         y = line * LINE_HEIGHT
         if cell.offset < 10_000:
             parts.append(text(cell.offset, x + strip.size / 2, y + tick, size=10, fill=MUTED, anchor="middle"))
-        elif cell.offset - 1 not in offsets:                       # wider than a cell: the first of a run says it
+        elif cell.offset - 1 not in offsets:  # wider than a cell: the first of a run says it
             parts.append(text(cell.offset, x, y + tick, size=10, fill=MUTED))
         parts.append(keyed(cell.key, cell.label, draw_cell(cell, x, y, strip.size)))
     return el("g", *parts, transform=f"translate(0,{top:.0f})")

@@ -1,4 +1,5 @@
 """Pictures in plain cells: figures of curves and points. The only file that imports matplotlib."""
+
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from itertools import combinations, product
@@ -12,13 +13,28 @@ from matplotlib.rcsetup import cycler
 from mhsa.draw.colors import HEADS, VALUE, text_on, weight_color
 from mhsa.draw.svg import describe
 
-INK, PALE, PAPER = "#1b1b1b", "#d9dee3", "#ffffff"                  # its own light ground, in a dark theme too
-LINES = cycler(color=[HEADS[5], HEADS[1], HEADS[3]], marker=["o", "s", "D"])    # those that read well on white
-LOOK: dict = {"font.family": "DejaVu Sans", "font.size": 12, "figure.facecolor": PAPER, "axes.facecolor": PAPER,
-              "text.color": INK, "axes.labelcolor": INK, "axes.edgecolor": INK, "xtick.color": INK, "ytick.color": INK,
-              "axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True, "grid.color": PALE,
-              "axes.prop_cycle": LINES, "lines.linewidth": 2.5, "lines.markersize": 8, "legend.frameon": False}
-SIZE, SHOWN_DPI, STORED_DPI = (7, 3.4), 100, 200                    # inches; stored twice as fine, for a projector
+INK, PALE, PAPER = "#1b1b1b", "#d9dee3", "#ffffff"  # its own light ground, in a dark theme too
+LINES = cycler(color=[HEADS[5], HEADS[1], HEADS[3]], marker=["o", "s", "D"])  # those that read well on white
+LOOK: dict = {
+    "font.family": "DejaVu Sans",
+    "font.size": 12,
+    "figure.facecolor": PAPER,
+    "axes.facecolor": PAPER,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "grid.color": PALE,
+    "axes.prop_cycle": LINES,
+    "lines.linewidth": 2.5,
+    "lines.markersize": 8,
+    "legend.frameon": False,
+}
+SIZE, SHOWN_DPI, STORED_DPI = (7, 3.4), 100, 200  # inches; stored twice as fine, for a projector
 
 
 def show(figure: Figure, alt: str) -> None:
@@ -35,8 +51,9 @@ def show_svg(svg: str) -> None:
 
 
 @rc_context(LOOK)
-def curves(x: Sequence[float], series: Mapping[str, Sequence[float]], *, xlabel: str, ylabel: str,
-           log: bool = False) -> Figure:
+def curves(
+    x: Sequence[float], series: Mapping[str, Sequence[float]], *, xlabel: str, ylabel: str, log: bool = False
+) -> Figure:
     """A line with markers for each named series over x, which runs in powers of two; log: y does so too."""
     figure, axes = _axes(xlabel, ylabel)
     for name, y in series.items():
@@ -52,11 +69,12 @@ def curves(x: Sequence[float], series: Mapping[str, Sequence[float]], *, xlabel:
 
 
 @rc_context(LOOK)
-def mixtures(values: Mapping[str, Sequence[float]], outputs: Mapping[str, Sequence[float]], *, xlabel: str,
-             ylabel: str) -> Figure:
+def mixtures(
+    values: Mapping[str, Sequence[float]], outputs: Mapping[str, Sequence[float]], *, xlabel: str, ylabel: str
+) -> Figure:
     """Named points of the plane (values), the area of all their weighted averages, and some of these (outputs)."""
     figure, axes = _axes(xlabel, ylabel)
-    for triangle in combinations(values.values(), 3):               # together the triangles fill the convex hull
+    for triangle in combinations(values.values(), 3):  # together the triangles fill the convex hull
         axes.fill(*zip(*triangle, strict=True), color=PALE, linewidth=0)
     for kind, points, color, marker, lift in (("value", values, VALUE, "o", 9), ("output", outputs, INK, "s", -19)):
         axes.plot(*zip(*points.values(), strict=True), marker, color=color, label=kind)
@@ -68,8 +86,14 @@ def mixtures(values: Mapping[str, Sequence[float]], outputs: Mapping[str, Sequen
 
 
 @rc_context(LOOK)
-def tables(grids: Mapping[str, Sequence[Sequence[float]]], *, rows: Sequence[str], columns: Sequence[str], xlabel: str,
-           spreads: Mapping[str, Sequence[Sequence[float]]] | None = None) -> Figure:
+def tables(
+    grids: Mapping[str, Sequence[Sequence[float]]],
+    *,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    xlabel: str,
+    spreads: Mapping[str, Sequence[Sequence[float]]] | None = None,
+) -> Figure:
     """Named tables of numbers from 0 to 1 side by side, coloured as weights are; spreads: what stands below as ±."""
     spreads = spreads or {}
     figure = Figure((4.6 * len(grids), 0.9 + 0.75 * len(rows)), layout="constrained")
@@ -79,16 +103,29 @@ def tables(grids: Mapping[str, Sequence[Sequence[float]]], *, rows: Sequence[str
         axes.set_xticks(range(len(columns)), columns)
         axes.set_yticks(range(len(rows)), rows if place == 1 else [""] * len(rows))
         axes.tick_params(length=0)
-        for (i, row), (j, _) in product(enumerate(rows), enumerate(columns)):
+        for i, j in product(range(len(rows)), range(len(columns))):
             spread = f"\n±{spreads[name][i][j]:.2f}" if name in spreads else ""
-            axes.text(j, i, f"{grid[i][j]:.2f}{spread}", ha="center", va="center", fontsize=11,
-                      color=text_on(weight_color(grid[i][j])))
+            axes.text(
+                j,
+                i,
+                f"{grid[i][j]:.2f}{spread}",
+                ha="center",
+                va="center",
+                fontsize=11,
+                color=text_on(weight_color(grid[i][j])),
+            )
     return figure
 
 
 @rc_context(LOOK)
-def error_bars(x: Sequence[float], measured: Mapping[str, Sequence[tuple[float, float]]],
-               predicted: Mapping[str, Sequence[float]], *, xlabel: str, ylabel: str) -> Figure:
+def error_bars(
+    x: Sequence[float],
+    measured: Mapping[str, Sequence[tuple[float, float]]],
+    predicted: Mapping[str, Sequence[float]],
+    *,
+    xlabel: str,
+    ylabel: str,
+) -> Figure:
     """For each name the measured (mean, spread) with error bars, and a dashed line in the same colour: predicted."""
     figure, axes = _axes(xlabel, ylabel)
     for name, points in measured.items():
@@ -124,8 +161,14 @@ def maps(rows: Sequence[Mapping[str, Sequence[Sequence[float]]]]) -> Figure:
 
 
 @rc_context(LOOK)
-def points_and_lines(x: Sequence[float], points: Mapping[str, Sequence[float]], lines: Mapping[str, Sequence[float]],
-                     *, xlabel: str, ylabel: str) -> Figure:
+def points_and_lines(
+    x: Sequence[float],
+    points: Mapping[str, Sequence[float]],
+    lines: Mapping[str, Sequence[float]],
+    *,
+    xlabel: str,
+    ylabel: str,
+) -> Figure:
     """For each name markers where something was measured, and thin lines to hold beside them; both axes double."""
     figure, axes = _axes(xlabel, ylabel)
     for name, y in points.items():
@@ -142,8 +185,9 @@ def points_and_lines(x: Sequence[float], points: Mapping[str, Sequence[float]], 
 
 
 @rc_context(LOOK)
-def sweeps(panels: Mapping[str, Mapping[str, Mapping[float, tuple[float, float]]]], *, xlabel: str,
-           ylabels: Sequence[str]) -> Figure:
+def sweeps(
+    panels: Mapping[str, Mapping[str, Mapping[float, tuple[float, float]]]], *, xlabel: str, ylabels: Sequence[str]
+) -> Figure:
     """Panels side by side, by title; in each, for every named series {x: (mean, spread)} a line with error bars."""
     figure = Figure((10.4, 4), layout="constrained")
     for place, (title, series) in enumerate(panels.items(), start=1):

@@ -1,4 +1,5 @@
 """All heads of a model on one sentence: a thumbnail each, named by its pattern, and the map of one of them."""
+
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -10,11 +11,19 @@ from mhsa.draw.image import FINE, contact_sheet, weight_image
 from mhsa.draw.svg import INK, LINE, MUTED, PAPER, Svg, el, keyed, picture, text
 
 WIDTH, MARGIN, GUTTER, TOP = 872, 16, 24, 62
-GAP, STRIP = 4, 13                                                 # between thumbnails; the name over each
-WORD = 62                                                          # room for a token's name
-FEW = 24                                                           # tokens read cell by cell; more: row by row
-PATTERNS = {"previous": "prev", "next": "next", "first": "first", "separator": "sep", "punctuation": "punct",
-            "same word": "same", "self": "self", "broad": "broad"}
+GAP, STRIP = 4, 13  # between thumbnails; the name over each
+WORD = 62  # room for a token's name
+FEW = 24  # tokens read cell by cell; more: row by row
+PATTERNS = {
+    "previous": "prev",
+    "next": "next",
+    "first": "first",
+    "separator": "sep",
+    "punctuation": "punct",
+    "same word": "same",
+    "self": "self",
+    "broad": "broad",
+}
 COLORS = dict(zip(PATTERNS, HEADS, strict=True))
 
 
@@ -22,17 +31,30 @@ def thumbnails(weights: np.ndarray) -> Svg:
     """The maps of weights (L, h, T, T) as one image, with room for names: slow, so once for all pictures of a text."""
     L, h, T, _ = weights.shape
     side = _side(T)
-    fine = FINE // side                                            # pixels of the sheet for one unit of the picture
-    return weight_image(contact_sheet(weights, fine * GAP, fine * (STRIP + GAP)), MARGIN + GUTTER, TOP + STRIP,
-                        h * (side + GAP), L * (STRIP + side + GAP))
+    fine = FINE // side  # pixels of the sheet for one unit of the picture
+    return weight_image(
+        contact_sheet(weights, fine * GAP, fine * (STRIP + GAP)),
+        MARGIN + GUTTER,
+        TOP + STRIP,
+        h * (side + GAP),
+        L * (STRIP + side + GAP),
+    )
 
 
 def _side(T: int) -> int:
     return 30 if T <= FEW else FINE
 
 
-def draw_real_heads(tokens: Sequence[str], weights: np.ndarray, maps: Svg, scores: Mapping[str, np.ndarray],
-                    names: Sequence[Sequence[str]], layer: int, head: int, note: str) -> str:
+def draw_real_heads(
+    tokens: Sequence[str],
+    weights: np.ndarray,
+    maps: Svg,
+    scores: Mapping[str, np.ndarray],
+    names: Sequence[Sequence[str]],
+    layer: int,
+    head: int,
+    note: str,
+) -> str:
     """weights (L, h, T, T), maps: their thumbnails(); scores: (L, h) for each of PATTERNS, NaN where no key is such.
 
     names (L, h): each head's pattern, "" is drawn pale. layer (from 1), head (from 0): the map that is read. note: a
@@ -44,104 +66,161 @@ def draw_real_heads(tokens: Sequence[str], weights: np.ndarray, maps: Svg, score
     below = TOP + L * (STRIP + side + GAP)
     name = names[layer - 1][head]
     title = f"Layer {layer}, head {head}" + (f": {name}" if name else "")
-    left = [maps, *_overview(scores, names, side, layer, head), *_patterns(scores, names, layer, head, below + 14),
-            _legend(below + 118)]
+    left = [
+        maps,
+        *_overview(scores, names, side, layer, head),
+        *_patterns(scores, names, layer, head, below + 14),
+        _legend(below + 118),
+    ]
     x, y = (MARGIN + GUTTER + h * (side + GAP) + 12, 26) if T <= FEW else (MARGIN, below + 172)
     draw_map = _by_cell if T <= FEW else _by_row
     parts, bottom = draw_map(tokens, named, weights[layer - 1, head], x, y + 12)
     row = weights[layer - 1, head, -1]
     desc = f"{' '.join(tokens)}. {note} In this map {named[-1]} reads most: {_most(named, row)}."
-    return picture(WIDTH, max(below + 148, bottom + 12), title, desc,
-                   text(f"{L * h} heads", MARGIN, 26, size=15, font_weight="600"),
-                   text(note, MARGIN, 42, size=12, fill=MUTED), *left,
-                   text(title, x, y, size=15, font_weight="600"), *parts)
+    return picture(
+        WIDTH,
+        max(below + 148, bottom + 12),
+        title,
+        desc,
+        text(f"{L * h} heads", MARGIN, 26, size=15, font_weight="600"),
+        text(note, MARGIN, 42, size=12, fill=MUTED),
+        *left,
+        text(title, x, y, size=15, font_weight="600"),
+        *parts,
+    )
 
 
-def _overview(scores: Mapping[str, np.ndarray], names: Sequence[Sequence[str]], side: int, layer: int,
-              head: int) -> list[Svg]:
+def _overview(
+    scores: Mapping[str, np.ndarray], names: Sequence[Sequence[str]], side: int, layer: int, head: int
+) -> list[Svg]:
     """What lies on the thumbnails and around them."""
     L, h = len(names), len(names[0])
     x, y, wide, tall = MARGIN + GUTTER, TOP, side + GAP, STRIP + side + GAP
-    parts = [*(text(i, x + i * wide + side / 2, y - 5, size=11, anchor="middle") for i in range(h)),
-             *(text(i + 1, x - 8, y + i * tall + STRIP + side / 2 + 4, size=11, anchor="end") for i in range(L))]
+    parts = [
+        *(text(i, x + i * wide + side / 2, y - 5, size=11, anchor="middle") for i in range(h)),
+        *(text(i + 1, x - 8, y + i * tall + STRIP + side / 2 + 4, size=11, anchor="end") for i in range(L)),
+    ]
     for i in range(L):
         for j in range(h):
             label = f"layer {i + 1}, head {j}: {_strongest(scores, i, j)}"
             parts.append(keyed(f"{i + 1}.{j}", label, _thumbnail(names[i][j], x + j * wide, y + i * tall, side)))
-    ring = el("rect", x=x + head * wide - 2, y=y + (layer - 1) * tall - 2, width=side + 4, height=STRIP + side + 4,
-              fill="none", stroke=INK, stroke_width=3)
+    ring = el(
+        "rect",
+        x=x + head * wide - 2,
+        y=y + (layer - 1) * tall - 2,
+        width=side + 4,
+        height=STRIP + side + 4,
+        fill="none",
+        stroke=INK,
+        stroke_width=3,
+    )
     return [*parts, ring]
 
 
 def _thumbnail(name: str, x: float, y: float, side: int) -> Svg:
     """What lies on a thumbnail: the name of its pattern in that colour, or a veil."""
     color = COLORS.get(name, PAPER)
-    return Svg(el("rect", x=x, y=y, width=side, height=STRIP, fill=color)
-               + text(PATTERNS.get(name, "–"), x + side / 2, y + 10, size=10, anchor="middle",
-                      fill=text_on(color) if name else MUTED)
-               + el("rect", x=x, y=y + STRIP, width=side, height=side, fill=PAPER, fill_opacity=0 if name else 0.65))
+    return Svg(
+        el("rect", x=x, y=y, width=side, height=STRIP, fill=color)
+        + text(
+            PATTERNS.get(name, "–"),
+            x + side / 2,
+            y + 10,
+            size=10,
+            anchor="middle",
+            fill=text_on(color) if name else MUTED,
+        )
+        + el("rect", x=x, y=y + STRIP, width=side, height=side, fill=PAPER, fill_opacity=0 if name else 0.65)
+    )
 
 
-def _patterns(scores: Mapping[str, np.ndarray], names: Sequence[Sequence[str]], layer: int, head: int,
-              y: float) -> list[Svg]:
+def _patterns(
+    scores: Mapping[str, np.ndarray], names: Sequence[Sequence[str]], layer: int, head: int, y: float
+) -> list[Svg]:
     """The legend, with the scores of the head that is read; pointing at a pattern lights up its heads."""
     parts = [text(f"Scores of layer {layer}, head {head} on this sentence", MARGIN, y, size=12, font_weight="600")]
     for number, (name, short) in enumerate(PATTERNS.items()):
         x, line, score = MARGIN + number // 4 * 224, y + 20 + number % 4 * 19, scores[name][layer - 1, head]
         own = [f"{i + 1}.{j}" for i, row in enumerate(names) for j, other in enumerate(row) if other == name]
         says = f"{name}: {'no such key in this sentence' if np.isnan(score) else f'{score:.2f}'}"
-        parts.append(keyed(" ".join(own) or f"no-{short}", f"{says}; its heads: {', '.join(own) or 'none'}",
-                           el("rect", x=x, y=line - 11, width=34, height=14, fill=COLORS[name]),
-                           text(short, x + 17, line, size=11, anchor="middle", fill=text_on(COLORS[name])),
-                           text(name, x + 42, line, size=12),
-                           el("rect", x=x + 124, y=line - 9, width=50, height=10, fill="none", stroke=LINE),
-                           el("rect", x=x + 124, y=line - 9, width=50 * float(np.nan_to_num(score)), height=10,
-                              fill=INK),
-                           text("–" if np.isnan(score) else f"{score:.2f}", x + 206, line, size=12, anchor="end")))
+        parts.append(
+            keyed(
+                " ".join(own) or f"no-{short}",
+                f"{says}; its heads: {', '.join(own) or 'none'}",
+                el("rect", x=x, y=line - 11, width=34, height=14, fill=COLORS[name]),
+                text(short, x + 17, line, size=11, anchor="middle", fill=text_on(COLORS[name])),
+                text(name, x + 42, line, size=12),
+                el("rect", x=x + 124, y=line - 9, width=50, height=10, fill="none", stroke=LINE),
+                el("rect", x=x + 124, y=line - 9, width=50 * float(np.nan_to_num(score)), height=10, fill=INK),
+                text("–" if np.isnan(score) else f"{score:.2f}", x + 206, line, size=12, anchor="end"),
+            )
+        )
     return parts
 
 
 def _legend(y: float) -> Svg:
     x = MARGIN + 60
-    swatches = [el("rect", x=x + 14 + 12 * i, y=y - 10, width=12, height=12, fill=weight_color(i / 10))
-                for i in range(11)]
-    return Svg("".join([text("weight", MARGIN, y, size=12), text("0", x, y, size=12), *swatches,
-                        text("1", x + 154, y, size=12), el("rect", x=x + 176, y=y - 10, width=4, height=12, fill=QUERY),
-                        text("row: query", x + 186, y, size=12),
-                        el("rect", x=x + 264, y=y - 10, width=4, height=12, fill=KEY),
-                        text("column: key", x + 274, y, size=12)]))
+    swatches = [
+        el("rect", x=x + 14 + 12 * i, y=y - 10, width=12, height=12, fill=weight_color(i / 10)) for i in range(11)
+    ]
+    return Svg(
+        "".join(
+            [
+                text("weight", MARGIN, y, size=12),
+                text("0", x, y, size=12),
+                *swatches,
+                text("1", x + 154, y, size=12),
+                el("rect", x=x + 176, y=y - 10, width=4, height=12, fill=QUERY),
+                text("row: query", x + 186, y, size=12),
+                el("rect", x=x + 264, y=y - 10, width=4, height=12, fill=KEY),
+                text("column: key", x + 274, y, size=12),
+            ]
+        )
+    )
 
 
-def _by_cell(tokens: Sequence[str], named: Sequence[str], weights: np.ndarray, x: float,
-             y: float) -> tuple[list[Svg], float]:
+def _by_cell(
+    tokens: Sequence[str], named: Sequence[str], weights: np.ndarray, x: float, y: float
+) -> tuple[list[Svg], float]:
     T, left, top = len(tokens), x + WORD + 8, y + WORD + 8
     cell = min(36, int((WIDTH - MARGIN - left) // T))
     rows, columns = _words(tokens, left, top, cell)
     parts = _edges(left, top, cell * T)
     for i in range(T):
-        parts += [keyed(" ".join(f"{i},{k}" for k in range(T)), _row_label(named, weights, i), rows[i]),
-                  keyed(" ".join(f"{q},{i}" for q in range(T)), _column_label(named, weights, i), columns[i])]
+        parts += [
+            keyed(" ".join(f"{i},{k}" for k in range(T)), _row_label(named, weights, i), rows[i]),
+            keyed(" ".join(f"{q},{i}" for q in range(T)), _column_label(named, weights, i), columns[i]),
+        ]
     for q, row in enumerate(weights.tolist()):
-        parts += [keyed(f"{q},{k}", f"{named[q]} (query) reads {named[k]} (key), weight {weight:.2f}",
-                        weight_cell(weight, left + k * cell, top + q * cell, cell)) for k, weight in enumerate(row)]
+        parts += [
+            keyed(
+                f"{q},{k}",
+                f"{named[q]} (query) reads {named[k]} (key), weight {weight:.2f}",
+                weight_cell(weight, left + k * cell, top + q * cell, cell),
+            )
+            for k, weight in enumerate(row)
+        ]
     return parts, top + cell * T
 
 
-def _by_row(tokens: Sequence[str], named: Sequence[str], weights: np.ndarray, x: float,
-            y: float) -> tuple[list[Svg], float]:
+def _by_row(
+    tokens: Sequence[str], named: Sequence[str], weights: np.ndarray, x: float, y: float
+) -> tuple[list[Svg], float]:
     """One picture for the cells; what is pointed at is a row, or the name of a column."""
     T = len(tokens)
     tiers = 1 if T <= 70 else 2
     left, top = x + tiers * WORD + 8, y + tiers * WORD + 8
     cell = min(20, (WIDTH - MARGIN - left) / T)
     rows, columns = _words(tokens, left, top, cell, tiers)
-    parts = [weight_image(weights, left, top, cell * T, cell * T, image_rendering="pixelated"),
-             *_edges(left, top, cell * T)]
+    parts = [
+        weight_image(weights, left, top, cell * T, cell * T, image_rendering="pixelated"),
+        *_edges(left, top, cell * T),
+    ]
     clear = {"fill": PAPER, "fill_opacity": 0}
     for i in range(T):
         strip = el("rect", x=left + i * cell, y=y, width=cell, height=top - y + cell * T, **clear)
         parts.append(keyed(f"k{i}", _column_label(named, weights, i), strip, columns[i]))
-    for i in range(T):                                             # over the columns: in the map a row is meant
+    for i in range(T):  # over the columns: in the map a row is meant
         strip = el("rect", x=x, y=top + i * cell, width=left - x + cell * T, height=cell, **clear)
         parts.append(keyed(f"q{i}", _row_label(named, weights, i), strip, rows[i]))
     return parts, top + cell * T
@@ -153,9 +232,13 @@ def _words(tokens: Sequence[str], left: float, top: float, cell: float, tiers: i
     for i, token in enumerate(tokens):
         word, away = token if len(token) <= 9 else token[:8] + "…", 6 + i % tiers * WORD
         x, y = left + (i + 0.5) * cell, top + (i + 0.5) * cell
-        row, column = (text(word, at, base, size=size, anchor=anchor, transform=turn) for at, base, anchor, turn in (
-            (left - away, y + size / 3, "end", None),
-            (x + size / 3, top - away, "start", f"rotate(-90 {x + size / 3:.2f} {top - away:.2f})")))
+        row, column = (
+            text(word, at, base, size=size, anchor=anchor, transform=turn)
+            for at, base, anchor, turn in (
+                (left - away, y + size / 3, "end", None),
+                (x + size / 3, top - away, "start", f"rotate(-90 {x + size / 3:.2f} {top - away:.2f})"),
+            )
+        )
         if i % tiers:
             row = Svg(el("line", x1=left - away + 2, x2=left - 4, y1=y, y2=y, stroke=LINE, stroke_width=0.5) + row)
             column = Svg(el("line", x1=x, x2=x, y1=top - away + 2, y2=top - 4, stroke=LINE, stroke_width=0.5) + column)
@@ -165,8 +248,10 @@ def _words(tokens: Sequence[str], left: float, top: float, cell: float, tiers: i
 
 
 def _edges(left: float, top: float, length: float) -> list[Svg]:
-    return [el("rect", x=left - 4, y=top, width=3, height=length, fill=QUERY),
-            el("rect", x=left, y=top - 4, width=length, height=3, fill=KEY)]
+    return [
+        el("rect", x=left - 4, y=top, width=3, height=length, fill=QUERY),
+        el("rect", x=left, y=top - 4, width=length, height=3, fill=KEY),
+    ]
 
 
 def _with_places(tokens: Sequence[str]) -> list[str]:

@@ -3,6 +3,7 @@
 Colours name JupyterLab's theme variables with a fallback: live in JupyterLab they follow the theme; in a still, shown
 as an image, no variable reaches inside, and the fallbacks paint ink on light paper.
 """
+
 import re
 from html import escape
 from textwrap import wrap
@@ -13,7 +14,7 @@ MUTED = "var(--jp-content-font-color2, #555555)"
 LINE = "var(--jp-border-color1, #b0b0b0)"
 PAPER = "var(--jp-layout-color0, #ffffff)"
 FONT = "var(--jp-ui-font-family, system-ui, sans-serif)"
-NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")    # control characters above all
+NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # control characters above all
 
 
 class Svg(str):
@@ -22,14 +23,25 @@ class Svg(str):
 
 def el(tag: str, *children: object, **attributes: object) -> Svg:
     """An element: el("text", "a < b", x=1, font_size=12, class_="big"); None leaves an attribute out."""
-    opening = "".join(f' {name.rstrip("_").replace("_", "-")}="{_value(value)}"'
-                      for name, value in attributes.items() if value is not None)
+    opening = "".join(
+        f' {name.rstrip("_").replace("_", "-")}="{_value(value)}"'
+        for name, value in attributes.items()
+        if value is not None
+    )
     inner = "".join(child if isinstance(child, Svg) else _escaped(child) for child in children)
     return Svg(f"<{tag}{opening}>{inner}</{tag}>")
 
 
-def text(content: object, x: float, y: float, *, size: float = 13, fill: str = INK, anchor: str = "start",
-         **attributes: object) -> Svg:
+def text(
+    content: object,
+    x: float,
+    y: float,
+    *,
+    size: float = 13,
+    fill: str = INK,
+    anchor: str = "start",
+    **attributes: object,
+) -> Svg:
     """A line of text whose baseline starts (or, by anchor, has its middle or end) at x, y."""
     return el("text", content, x=x, y=y, font_size=size, fill=fill, text_anchor=anchor, **attributes)
 
@@ -45,16 +57,32 @@ def keyed(key: str, label: str, *children: Svg) -> Svg:
 def picture(width: float, height: float, title: str, desc: str, *children: Svg) -> str:
     """The whole picture; title and desc say in words what it shows."""
     ground = el("rect", width=width, height=height, fill=PAPER)
-    return el("svg", el("title", title), el("desc", desc), ground, *children, xmlns="http://www.w3.org/2000/svg",
-              viewBox=f"0 0 {_value(width)} {_value(height)}", width=width, height=height, role="img",
-              aria_label=f"{title}. {desc}", font_family=FONT)
+    return el(
+        "svg",
+        el("title", title),
+        el("desc", desc),
+        ground,
+        *children,
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {_value(width)} {_value(height)}",
+        width=width,
+        height=height,
+        role="img",
+        aria_label=f"{title}. {desc}",
+        font_family=FONT,
+    )
 
 
 def message(sentence: str) -> str:
     """A sentence in place of a picture: what is wrong, and what would do."""
     lines = wrap(sentence, 90) or [""]
-    return picture(760, 30 + 20 * len(lines), "No picture", sentence,
-                   *(text(line, 12, 28 + 20 * i) for i, line in enumerate(lines)))
+    return picture(
+        760,
+        30 + 20 * len(lines),
+        "No picture",
+        sentence,
+        *(text(line, 12, 28 + 20 * i) for i, line in enumerate(lines)),
+    )
 
 
 def standalone(svg: str) -> str:

@@ -1,4 +1,5 @@
 """Exercises that know what went wrong: `from mhsa.exercises import lesson01 as ex`, then `ex.ATTEND.check(attend)`."""
+
 from mhsa.exercises.board import board
 from mhsa.exercises.engine import Exercise, cells, exercises
 

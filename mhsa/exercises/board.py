@@ -1,4 +1,5 @@
 """The progress board: what is solved, and how many minutes are left."""
+
 import importlib
 from typing import Any
 
@@ -36,7 +37,7 @@ def rows(fresh: bool = False) -> list[list[str]]:
         score = None if fresh else progress.quiz_score(name)
         done = sum(exercise.name in solved for exercise in all_of_it)
         minutes = sum(exercise.minutes for exercise in all_of_it if exercise.name not in solved)
-        minutes += reading if score is None else 0                  # the quiz ends a lesson: it has been read
+        minutes += reading if score is None else 0  # the quiz ends a lesson: it has been read
         minutes_in_all += minutes
         quiz = f"{score[0]} of {score[1]}" if score else "not yet"
         table.append([title, f"{done} of {len(all_of_it)}", quiz, str(minutes)])
@@ -46,6 +47,7 @@ def rows(fresh: bool = False) -> list[list[str]]:
 def to_html(table: list[list[str]]) -> Svg:
     def line(tag: str, words: list[str]) -> Svg:
         return el("tr", *(el(tag, word, style="padding: 2px 24px 2px 0; text-align: left") for word in words))
+
     whole = el("table", line("th", list(HEADER)), *(line("td", row) for row in table))
     return el("div", whole, role="region", aria_label="Progress", tabindex=0, style="overflow-x: auto")
 
@@ -59,7 +61,7 @@ class Board(VBox):
 
     def __init__(self):
         self.table, self.trouble = HTML(), HTML()
-        self.view = SvgView()                                       # it also keeps keys from JupyterLab: x cuts a cell
+        self.view = SvgView()  # it also keeps keys from JupyterLab: x cuts a cell
         self.refresh = Button(description="Refresh")
         self.start_over = Button(description="Start over", tooltip="Forget all progress; asks first")
         self.really = Button(description="Really start over", button_style="danger")
@@ -70,8 +72,10 @@ class Board(VBox):
         self.start_over.on_click(lambda _: self._show(asking=True))
         self.really.on_click(lambda _: self._show(said(progress.reset)))
         self.keep.on_click(lambda _: self._show())
-        super().__init__([self.table, self.view, HBox([self.refresh, self.start_over]), self.ask, self.trouble],
-                         _dom_classes=("mhsa-explorer",))
+        super().__init__(
+            [self.table, self.view, HBox([self.refresh, self.start_over]), self.ask, self.trouble],
+            _dom_classes=("mhsa-explorer",),
+        )
         self._show()
 
     def _show(self, trouble: str = "", asking: bool = False) -> None:
@@ -80,12 +84,13 @@ class Board(VBox):
             left = f"{table[-1][-1]} minutes are left in all."
             self.table.value = to_html(table)
             self.view.svg = picture(860, 34, "Progress", left, text(left, 2, 20, size=14))
+
         trouble = "\n".join(filter(None, [trouble, said(draw)]))
         self.trouble.value = el("div", trouble, role="alert") if trouble else ""
         self.ask.layout.display = None if asking else "none"
 
     def _repr_mimebundle_(self, **kwargs) -> dict:
-        still = to_markdown(rows(fresh=True))                       # stored, it must not depend on whose progress it is
+        still = to_markdown(rows(fresh=True))  # stored, it must not depend on whose progress it is
         live: Any = super()._repr_mimebundle_(**kwargs)
         return live | {"text/plain": still, "text/markdown": still}
 

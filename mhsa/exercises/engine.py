@@ -1,4 +1,5 @@
 """An exercise is data: here is what a notebook shows of it and what a learner calls; judge.py finds the words."""
+
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,17 +26,18 @@ class Exercise:
     run:        (answer, *inputs) -> what is compared, where that is not answer(*inputs)
     tolerance:  relative and absolute; for a result in float32 it is at least 1e-5
     """
+
     title: str
-    difficulty: int                                                 # 1 to 5
+    difficulty: int  # 1 to 5
     minutes: int
-    task: str                                                       # markdown
+    task: str  # markdown
     reference: Callable
     hints: Sequence[str]
     mistakes: Sequence[tuple[object, str]]
     inputs: Sequence[Sequence] = ((),)
     given: Callable | None = None
     run: Callable | None = None
-    tolerance: float = 4e-7                                         # float32 in between is no mistake
+    tolerance: float = 4e-7  # float32 in between is no mistake
 
     def __post_init__(self):
         self.answer_name = self.reference.__name__
@@ -73,7 +75,7 @@ class Exercise:
     def check(self, answer, seconds: int | float = 5) -> None:
         """Say whether the answer is right, and if not, what to look at."""
         right, text = verdict(self, answer, seconds)
-        print(text.encode(errors="replace").decode())              # half a character would not arrive
+        print(text.encode(errors="replace").decode())  # half a character would not arrive
         if right:
             progress.record(self.lesson, self.name)
 
@@ -113,8 +115,10 @@ def exercises(lesson: ModuleType) -> list[Exercise]:
 def cells(lesson: ModuleType) -> list[tuple[str, str, str]]:
     """The notebook cells of a lesson's exercises: (cell type, cell id, source) each."""
     name = lesson.__name__.rsplit(".", 1)[-1]
-    result = [("markdown", "exercises", INTRODUCTION),
-              ("code", "exercises-import", f"from mhsa.exercises import {name} as ex")]
+    result = [
+        ("markdown", "exercises", INTRODUCTION),
+        ("code", "exercises-import", f"from mhsa.exercises import {name} as ex"),
+    ]
     for exercise in exercises(lesson):
         slug = exercise.name.lower().replace("_", "-")
         result += [("markdown", f"{slug}-card", exercise.card), ("code", slug, exercise.stub)]

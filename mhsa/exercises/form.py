@@ -1,4 +1,5 @@
 """Forms for marking: claims before their verdicts are shown, and your own answers after you have read ours."""
+
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,20 +20,35 @@ class Form(VBox):
     press: name of the button that tells; without it each choice tells at once
     """
 
-    def __init__(self, texts: Sequence[str], choices: Sequence[str],
-                 told: Callable[[list[str | None]], tuple[list[str], str]], press: str = ""):
+    def __init__(
+        self,
+        texts: Sequence[str],
+        choices: Sequence[str],
+        told: Callable[[list[str | None]], tuple[list[str], str]],
+        press: str = "",
+    ):
         self.texts, self.choices, self._told = texts, choices, told
-        self.rows = [ToggleButtons(options=choices, index=None, tooltips=[f"{words}: {choice}" for choice in choices],
-                                   style={"button_width": "auto"}, layout=WIDE) for words in texts]
+        self.rows = [
+            ToggleButtons(
+                options=choices,
+                index=None,
+                tooltips=[f"{words}: {choice}" for choice in choices],
+                style={"button_width": "auto"},
+                layout=WIDE,
+            )
+            for words in texts
+        ]
         self.notes = [HTML(layout=WIDE) for _ in texts]
-        self.view = SvgView()                                       # it also keeps the arrow keys from JupyterLab
+        self.view = SvgView()  # it also keeps the arrow keys from JupyterLab
         self.button = Button(description=press or "Check", layout=Layout(display=None if press else "none"))
         self.button.on_click(self._tell)
         if not press:
             for row in self.rows:
                 row.observe(self._tell, names="value")
-        lines = [VBox([HTML(to_html(words), layout=WIDE), HBox([row, note])], layout=Layout(margin="0 0 10px 0"))
-                 for words, row, note in zip(texts, self.rows, self.notes)]
+        lines = [
+            VBox([HTML(to_html(words), layout=WIDE), HBox([row, note])], layout=Layout(margin="0 0 10px 0"))
+            for words, row, note in zip(texts, self.rows, self.notes)
+        ]
         super().__init__([*lines, self.button, self.view], _dom_classes=("mhsa-explorer",))
         self._tell()
 
@@ -51,19 +67,26 @@ class Form(VBox):
 
 def predict(claims: Sequence[Claim]) -> Form:
     """Mark each claim by its verdict; Check compares."""
+
     def told(given: list[str | None]) -> tuple[list[str], str]:
-        notes = ["" if mark is None else "✓" if mark == claim.verdict else f"✗ {claim.verdict}"
-                 for mark, claim in zip(given, claims)]
+        notes = [
+            "" if mark is None else "✓" if mark == claim.verdict else f"✗ {claim.verdict}"
+            for mark, claim in zip(given, claims)
+        ]
         marked = sum(mark is not None for mark in given)
         return notes, f"{marked} of {len(claims)} marked, {notes.count('✓')} as measured."
+
     return Form([f"{claim.id} · {claim.text}" for claim in claims], list(VERDICTS), told, press="Check")
 
 
 def points(questions: Sequence[str], most: int = 3) -> Form:
     """Give yourself 0 to `most` points a question; the sum, and where to look again."""
+
     def told(given: list[str | None]) -> tuple[list[str], str]:
         again = [str(i) for i, mark in enumerate(given, start=1) if mark is not None and int(mark) < most - 1]
         line = f"{sum(int(mark or 0) for mark in given)} of {most * len(questions)} points."
         return [""] * len(questions), line + (f" Look again at {', '.join(again)}." if again else "")
-    return Form([f"{i} · {question}" for i, question in enumerate(questions, start=1)],
-                [str(n) for n in range(most + 1)], told)
+
+    return Form(
+        [f"{i} · {question}" for i, question in enumerate(questions, start=1)], [str(n) for n in range(most + 1)], told
+    )

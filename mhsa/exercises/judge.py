@@ -1,4 +1,5 @@
 """Find the words for an answer: right, not written yet, a known mistake, or the first difference."""
+
 import builtins
 import contextlib
 import dataclasses
@@ -10,23 +11,31 @@ import torch
 from mhsa.exercises import limit
 from mhsa.exercises.outcome import SINGLE, Outcome, describe, difference, gradients, in_float32, observe, tensors
 
-PRINTED_LINES = 12                                                  # shown of what the learner's function prints
+PRINTED_LINES = 12  # shown of what the learner's function prints
 
 
 def verdict(exercise, answer, seconds: int | float = 5) -> tuple[bool, str]:
     """(is it right, what to tell the learner). Any answer may come; nothing is raised but a kernel interrupt."""
     printed = Printed()
     try:
-        with (contextlib.redirect_stdout(printed), nobody_types(), torch.random.fork_rng(devices=[]),
-              float64_by_default()):
+        with (
+            contextlib.redirect_stdout(printed),
+            nobody_types(),
+            torch.random.fork_rng(devices=[]),
+            float64_by_default(),
+        ):
             right, text = limit.call(lambda: judge(exercise, answer, printed), seconds)
     except TimeoutError as late:
-        right, text = False, (
-            f"No answer after {seconds:g} seconds. Is there a loop that never ends? If your code is only slow, "
-            f"give it time: ex.{exercise.name}.check({exercise.answer_name}, seconds=60).")
+        right, text = (
+            False,
+            (
+                f"No answer after {seconds:g} seconds. Is there a loop that never ends? If your code is only slow, "
+                f"give it time: ex.{exercise.name}.check({exercise.answer_name}, seconds=60)."
+            ),
+        )
         if late.args[0]:
             text += " It could not be stopped: restart the kernel before you go on."
-    except Exception as error:                                      # an object that raises when it is looked at
+    except Exception as error:  # an object that raises when it is looked at
         right, text = False, f"The check cannot make sense of this answer: {type(error).__name__}."
     lines = printed.getvalue().splitlines()
     if lines:
@@ -45,8 +54,10 @@ class Printed(io.StringIO):
 @contextlib.contextmanager
 def nobody_types():
     """input() would wait for ever: an error says so instead."""
+
     def refuse(prompt=""):
         raise RuntimeError("input() waits for someone to type. A check cannot: use the arguments")
+
     before, builtins.input = builtins.input, refuse
     try:
         yield
@@ -70,13 +81,13 @@ def judge(exercise, answer, printed: Printed) -> tuple[bool, str]:
     if refused:
         return False, refused
     got = outcomes(exercise, answer)
-    if any("type" in outcome.error for outcome in got):             # it mixes the inputs' float64 with its own float32
+    if any("type" in outcome.error for outcome in got):  # it mixes the inputs' float64 with its own float32
         exercise = dataclasses.replace(exercise, inputs=in_float32(exercise.inputs))
         got = outcomes(exercise, answer)
     want = outcomes(exercise, exercise.reference)
     heard = printed.tell()
     wrong = what_is_wrong(exercise, answer, got, want)
-    printed.truncate(heard)                                         # later calls print the same again
+    printed.truncate(heard)  # later calls print the same again
     return not wrong, wrong or praise(exercise, got, want)
 
 
@@ -94,10 +105,12 @@ def what_is_wrong(exercise, answer, got: list[Outcome], want: list[Outcome]) -> 
             return known_mistake(exercise, got) or first_difference(exercise, i, g, w)
     for g, inputs in zip(got, exercise.inputs):
         if g.changed:
-            return (f"The result is right, but your function changes its input {' and '.join(g.changed)}, "
-                    f"which its caller may still need. That happens on {describe(inputs, exercise.input_names)}. "
-                    "Look for `+=`, an assignment to x[...] or x.name, or a method that changes x (`add_`, `append`).")
-    if any(g.plain for g in got):                                   # no tensor, so no gradient: praise() remarks on it
+            return (
+                f"The result is right, but your function changes its input {' and '.join(g.changed)}, "
+                f"which its caller may still need. That happens on {describe(inputs, exercise.input_names)}. "
+                "Look for `+=`, an assignment to x[...] or x.name, or a method that changes x (`add_`, `append`)."
+            )
+    if any(g.plain for g in got):  # no tensor, so no gradient: praise() remarks on it
         return ""
     ours, right = slopes(exercise, answer), slopes(exercise, exercise.reference)
     wrong = wrong_gradient(exercise, ours, right, allowed(exercise, got, want))
@@ -114,14 +127,16 @@ def no_answer(exercise, answer) -> str:
     if inspect.isclass(answer):
         return f"A function is asked here, and {answer.__name__} is a class. Pass a function."
     if not callable(answer):
-        return (f"Pass the function itself, without calling it: ex.{exercise.name}.check({name}). "
-                f"This is {a(kind)}, perhaps what it returned.")
+        return (
+            f"Pass the function itself, without calling it: ex.{exercise.name}.check({name}). "
+            f"This is {a(kind)}, perhaps what it returned."
+        )
     for word, instead, found in (("yield", "return", inspect.isgeneratorfunction), ("async def", "def", is_async)):
         if found(answer):
             return f"Your function has {word}, so a call returns no numbers. Write {instead} in place of {word}."
     try:
         inspect.signature(answer).bind(*exercise.signature.parameters)
-    except ValueError:                                              # a built-in without a signature: try it
+    except ValueError:  # a built-in without a signature: try it
         return ""
     except TypeError as error:
         return f"Your function cannot be called as {name}{exercise.signature}: {error}."
@@ -145,7 +160,7 @@ def comma(got: Outcome, want: Outcome) -> str:
         return ""
     if due.dim() == 0 and got.plain and inside.numel() > 1:
         return "Several numbers came. A comma begins a new one in Python: write 1,234,567 as 1234567 or 1_234_567."
-    if not got.plain or due.dim() == 0 and inside.numel() == 1:    # a list of rows of numbers is a fine map
+    if not got.plain or due.dim() == 0 and inside.numel() == 1:  # a list of rows of numbers is a fine map
         what = "tensor" if due.dim() else "number"
         return f"A {got.kind} came, with the {what} inside. Is there a comma or a bracket too much? Return the {what}."
     return ""
@@ -165,46 +180,64 @@ def slopes(exercise, answer) -> list:
 
 
 def same(exercise, got: list[Outcome], known: list[Outcome]) -> bool:
-    return all(g.error == k.error and g.unwritten == k.unwritten and len(g.leaves) == len(k.leaves)
-               and not difference(g.leaves, k.leaves, exercise.tolerance) for g, k in zip(got, known))
+    return all(
+        g.error == k.error
+        and g.unwritten == k.unwritten
+        and len(g.leaves) == len(k.leaves)
+        and not difference(g.leaves, k.leaves, exercise.tolerance)
+        for g, k in zip(got, known)
+    )
 
 
 def same_slopes(ours: list, theirs: list, tolerance: float) -> bool:
-    return all(not difference(a, b, tolerance) if isinstance(a, list) and isinstance(b, list)
-               else type(a) is type(b) for a, b in zip(ours, theirs))
+    return all(
+        not difference(a, b, tolerance) if isinstance(a, list) and isinstance(b, list) else type(a) is type(b)
+        for a, b in zip(ours, theirs)
+    )
 
 
 def known_mistake(exercise, got: list[Outcome], got_slopes: list | None = None) -> str:
     """The message of the known mistake that does on every input what the answer does, or nothing."""
     for wrong, message in exercise.mistakes:
-        if same(exercise, got, outcomes(exercise, wrong)):
-            if got_slopes is None or same_slopes(got_slopes, slopes(exercise, wrong), max(exercise.tolerance, SINGLE)):
-                return f"Not yet. {message}"
+        if same(exercise, got, outcomes(exercise, wrong)) and (
+            got_slopes is None or same_slopes(got_slopes, slopes(exercise, wrong), max(exercise.tolerance, SINGLE))
+        ):
+            return f"Not yet. {message}"
     return ""
 
 
 def wrong_gradient(exercise, ours: list, right: list, tolerance: float) -> str:
     for inputs, found, expected in zip(exercise.inputs, ours, right):
         where = describe(inputs, exercise.input_names)
-        if expected is None:                                        # a mask or a count has no gradient
+        if expected is None:  # a mask or a count has no gradient
             continue
         if found is None:
-            return ("The values are right, but no gradient flows back to the inputs, so a layer could not learn. Look "
-                    "for detach, .data, no_grad, item, tolist, numpy, or torch.tensor(...) around a tensor.")
+            return (
+                "The values are right, but no gradient flows back to the inputs, so a layer could not learn. Look "
+                "for detach, .data, no_grad, item, tolist, numpy, or torch.tensor(...) around a tensor."
+            )
         if isinstance(found, str):
-            return (f"The values are right, but the backward pass fails on {where}:\n  {found}\n"
-                    "Look for a step that leaves torch (numpy, math) or writes over a tensor (`*=`, `..._()`).")
+            return (
+                f"The values are right, but the backward pass fails on {where}:\n  {found}\n"
+                "Look for a step that leaves torch (numpy, math) or writes over a tensor (`*=`, `..._()`)."
+            )
         wrong = difference(found, expected, tolerance)
         if wrong:
-            return (f"The values are right, but the gradient is not, on {where}: {wrong[0]}; expected {wrong[1]}. "
-                    "Look for a step that cuts the gradient, or divides zero by zero.")
+            return (
+                f"The values are right, but the gradient is not, on {where}: {wrong[0]}; expected {wrong[1]}. "
+                "Look for a step that cuts the gradient, or divides zero by zero."
+            )
     return ""
 
 
 def allowed(exercise, got: list[Outcome], want: list[Outcome]) -> float:
     """The tolerance, wider where the answer has float32 in place of float64."""
-    single = any(x.dtype != torch.float64 for g, w in zip(got, want)
-                 for x, y in zip(tensors(g.leaves), tensors(w.leaves)) if y.is_floating_point())
+    single = any(
+        x.dtype != torch.float64
+        for g, w in zip(got, want)
+        for x, y in zip(tensors(g.leaves), tensors(w.leaves))
+        if y.is_floating_point()
+    )
     return max(exercise.tolerance, SINGLE) if single else exercise.tolerance
 
 

@@ -1,4 +1,5 @@
 """Lesson 2, many heads: one head of the formula, the loop, stacked weights, and heads that share what they must not."""
+
 import copy
 
 import torch
@@ -11,49 +12,70 @@ rand = random_numbers(seed=2)
 
 
 def attend(q, k, v):
-    return (q @ k.mT / q.shape[-1]**0.5).softmax(-1) @ v
+    return (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) @ v
 
 
 def one_head(x, w_q, w_k, w_v):
     """x (B, T, d_model), w_q and w_k (d_model, d_k), w_v (d_model, d_v) -> (B, T, d_v)."""
     q, k, v = x @ w_q, x @ w_k, x @ w_v
-    return (q @ k.mT / q.shape[-1]**0.5).softmax(-1) @ v
+    return (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) @ v
 
 
 ONE_HEAD = Exercise(
-    title="One head of the formula", difficulty=2, minutes=6, reference=one_head,
+    title="One head of the formula",
+    difficulty=2,
+    minutes=6,
+    reference=one_head,
     task="Write head i: attention of x W_Q, x W_K and x W_V. The matrices are the paper's, (d_model, d_k), not "
-         "transposed.",
-    inputs=[(rand(B, T, d), rand(d, d_k), rand(d, d_k), rand(d, d_v))
-            for B, T, d, d_k, d_v in (
-                (2, 5, 7, 3, 2), (1, 3, 11, 5, 7), (3, 1, 5, 2, 3), (2, 7, 5, 5, 5))],
+    "transposed.",
+    inputs=[
+        (rand(B, T, d), rand(d, d_k), rand(d, d_k), rand(d, d_v))
+        for B, T, d, d_k, d_v in ((2, 5, 7, 3, 2), (1, 3, 11, 5, 7), (3, 1, 5, 2, 3), (2, 7, 5, 5, 5))
+    ],
     hints=(
         "Three products first: q, k and v.",
         "Then lesson 1: scores, scale, softmax, mix.",
         "The scale uses the width of q, which is the width of w_q.",
     ),
     mistakes=(
-        (lambda x, w_q, w_k, w_v: (x @ w_q @ (x @ w_k).mT / x.shape[-1]**0.5).softmax(-1) @ (x @ w_v),
-         "You scale by √d_model, the width of x. A score of this head sums over the width of its *query*."),
+        (
+            lambda x, w_q, w_k, w_v: (x @ w_q @ (x @ w_k).mT / x.shape[-1] ** 0.5).softmax(-1) @ (x @ w_v),
+            "You scale by √d_model, the width of x. A score of this head sums over the width of its *query*.",
+        ),
         (lambda x, w_q, w_k, w_v: (x @ w_q @ (x @ w_k).mT).softmax(-1) @ (x @ w_v), "The scores are not scaled."),
-        (lambda x, w_q, w_k, w_v: (x @ w_q @ (x @ w_k).mT / x.shape[1]**0.5).softmax(-1) @ (x @ w_v),
-         "You scale by √T. How many products does one score of this head add up?"),
-        (lambda x, w_q, w_k, w_v: (x @ w_q @ (x @ w_k).mT / w_v.shape[1]**0.5).softmax(-1) @ (x @ w_v),
-         "You scale by √d_v. A score is a product of query and key: how wide are they?"),
+        (
+            lambda x, w_q, w_k, w_v: (x @ w_q @ (x @ w_k).mT / x.shape[1] ** 0.5).softmax(-1) @ (x @ w_v),
+            "You scale by √T. How many products does one score of this head add up?",
+        ),
+        (
+            lambda x, w_q, w_k, w_v: (x @ w_q @ (x @ w_k).mT / w_v.shape[1] ** 0.5).softmax(-1) @ (x @ w_v),
+            "You scale by √d_v. A score is a product of query and key: how wide are they?",
+        ),
         (lambda x, w_q, w_k, w_v: attend(x @ w_q, x @ w_k, x @ w_q), "Your values are made by w_q. What is w_v for?"),
         (lambda x, w_q, w_k, w_v: attend(x @ w_q, x @ w_k, x), "You average the tokens themselves. What is w_v for?"),
-        (lambda x, w_q, w_k, w_v: attend(x @ w_k, x @ w_q, x @ w_v),
-         "The rows of your map are keys. Which of W_Q and W_K makes the side that asks?"),
-        (lambda x, w_q, w_k, w_v: attend(x @ w_q, x @ w_q, x @ w_v),
-         "Queries and keys come from the same matrix. What is w_k for?"),
-        (lambda x, w_q, w_k, w_v: attend(x, x, x @ w_v),
-         "You compare the tokens themselves. w_q and w_k are not used."),
-        (lambda x, w_q, w_k, w_v: x @ w_q.T,
-         "You transpose a matrix. nn.Linear stores its weight as (out, in) and needs that; here it is (d_model, d_k) "
-         "already. Look at the shapes of the product."),
-        (lambda x, w_q, w_k, w_v: (x @ w_q @ (x @ w_k).mT / w_q.shape[-1]**0.5).softmax(-2) @ (x @ w_v),
-         "The softmax runs over the queries: the columns of your map sum to 1, not the rows."),
-    ))
+        (
+            lambda x, w_q, w_k, w_v: attend(x @ w_k, x @ w_q, x @ w_v),
+            "The rows of your map are keys. Which of W_Q and W_K makes the side that asks?",
+        ),
+        (
+            lambda x, w_q, w_k, w_v: attend(x @ w_q, x @ w_q, x @ w_v),
+            "Queries and keys come from the same matrix. What is w_k for?",
+        ),
+        (
+            lambda x, w_q, w_k, w_v: attend(x, x, x @ w_v),
+            "You compare the tokens themselves. w_q and w_k are not used.",
+        ),
+        (
+            lambda x, w_q, w_k, w_v: x @ w_q.T,
+            "You transpose a matrix. nn.Linear stores its weight as (out, in) and needs that; here it is (d_model, "
+            "d_k) already. Look at the shapes of the product.",
+        ),
+        (
+            lambda x, w_q, w_k, w_v: (x @ w_q @ (x @ w_k).mT / w_q.shape[-1] ** 0.5).softmax(-2) @ (x @ w_v),
+            "The softmax runs over the queries: the columns of your map sum to 1, not the rows.",
+        ),
+    ),
+)
 
 
 def join(heads, w_o):
@@ -62,39 +84,63 @@ def join(heads, w_o):
 
 
 JOIN = Exercise(
-    title="Side by side, then W_O", difficulty=2, minutes=5, reference=join,
+    title="Side by side, then W_O",
+    difficulty=2,
+    minutes=5,
+    reference=join,
     task="The heads have done their work. Finish the formula: Concat(head_1, …, head_h) W_O.",
-    inputs=[([rand(B, T, d_v) for _ in range(h)], rand(h * d_v, d))
-            for B, T, h, d_v, d in ((2, 5, 3, 7, 11), (1, 3, 2, 5, 10), (3, 1, 5, 2, 7), (2, 2, 2, 2, 4))],
+    inputs=[
+        ([rand(B, T, d_v) for _ in range(h)], rand(h * d_v, d))
+        for B, T, h, d_v, d in ((2, 5, 3, 7, 11), (1, 3, 2, 5, 10), (3, 1, 5, 2, 7), (2, 2, 2, 2, 4))
+    ],
     hints=(
         "After the concatenation a token has h·d_v numbers. Along which axis do you join?",
         "w_o has h·d_v rows: it stands on the right of the product.",
         "Head 0 must fill columns 0 to d_v - 1, head 1 the next d_v.",
     ),
     mistakes=(
-        (lambda heads, w: torch.cat(heads, 1) @ w,
-         "You join along the batch (cat's default) or along the tokens, so there are more of them than before. A "
-         "token should get *wider*. Which axis is that?"),
-        (lambda heads, w: torch.stack(heads, -1).flatten(-2) @ w,
-         "The heads are interleaved: column 0 of each head, then column 1 of each. The shape is right, but W_O "
-         "expects head by head."),
-        (lambda heads, w: torch.stack(heads, 1).reshape(*heads[0].shape[:2], -1) @ w,
-         "The heads were stacked in front of the tokens and then reshaped: the shape is right, the tokens are mixed. "
-         "Join along the last axis."),
-        (lambda heads, w: torch.cat(heads[::-1], -1) @ w,
-         "The last head comes first. W_O's first rows belong to head 0."),
-        (lambda heads, w: sum(heads) @ w[:heads[0].shape[-1]],
-         "You add the heads up first, so they all use the same rows of W_O. Each head has d_v rows of its own."),
-        (lambda heads, w: sum(heads) / len(heads) @ w[:heads[0].shape[-1]],
-         "You average the heads before W_O. An average can show what no head has: (1, 0) and (0, 1) become (0.5, "
-         "0.5)."),
-        (lambda heads, w: torch.cat(heads, -1),
-         "The concatenation is right. One step is missing: what brings the heads together?"),
-        (lambda heads, w: torch.cat(heads, -1) @ w.T,
-         "You transpose w_o. Write the shapes side by side: does the product fit?"),
-        (lambda heads, w: sum(head @ part for head, part in zip(heads, w.split(heads[0].shape[-1]))) / len(heads),
-         "Each output is too small by the factor h. W_O adds the heads' terms; do you take a mean?"),
-    ))
+        (
+            lambda heads, w: torch.cat(heads, 1) @ w,
+            "You join along the batch (cat's default) or along the tokens, so there are more of them than before. A "
+            "token should get *wider*. Which axis is that?",
+        ),
+        (
+            lambda heads, w: torch.stack(heads, -1).flatten(-2) @ w,
+            "The heads are interleaved: column 0 of each head, then column 1 of each. The shape is right, but W_O "
+            "expects head by head.",
+        ),
+        (
+            lambda heads, w: torch.stack(heads, 1).reshape(*heads[0].shape[:2], -1) @ w,
+            "The heads were stacked in front of the tokens and then reshaped: the shape is right, the tokens are "
+            "mixed. Join along the last axis.",
+        ),
+        (
+            lambda heads, w: torch.cat(heads[::-1], -1) @ w,
+            "The last head comes first. W_O's first rows belong to head 0.",
+        ),
+        (
+            lambda heads, w: sum(heads) @ w[: heads[0].shape[-1]],
+            "You add the heads up first, so they all use the same rows of W_O. Each head has d_v rows of its own.",
+        ),
+        (
+            lambda heads, w: sum(heads) / len(heads) @ w[: heads[0].shape[-1]],
+            "You average the heads before W_O. An average can show what no head has: (1, 0) and (0, 1) become (0.5, "
+            "0.5).",
+        ),
+        (
+            lambda heads, w: torch.cat(heads, -1),
+            "The concatenation is right. One step is missing: what brings the heads together?",
+        ),
+        (
+            lambda heads, w: torch.cat(heads, -1) @ w.T,
+            "You transpose w_o. Write the shapes side by side: does the product fit?",
+        ),
+        (
+            lambda heads, w: sum(head @ part for head, part in zip(heads, w.split(heads[0].shape[-1]))) / len(heads),
+            "Each output is too small by the factor h. W_O adds the heads' terms; do you take a mean?",
+        ),
+    ),
+)
 
 
 def multi_head_loop(x, w_q, w_k, w_v, w_o):
@@ -104,49 +150,76 @@ def multi_head_loop(x, w_q, w_k, w_v, w_o):
 
 
 def loop_with(x, w_q, w_k, w_v, w_o, scale=None, axis=-1, own=lambda heads: heads):
-    scale = w_q.shape[-1]**-0.5 if scale is None else scale
+    scale = w_q.shape[-1] ** -0.5 if scale is None else scale
     heads = [(x @ q @ (x @ k).mT * scale).softmax(axis) @ (x @ v) for q, k, v in own(list(zip(w_q, w_k, w_v)))]
     return torch.cat(heads, -1) @ w_o
 
 
 MULTI_HEAD_LOOP = Exercise(
-    title="Multi-head attention as a loop", difficulty=3, minutes=12, reference=multi_head_loop,
+    title="Multi-head attention as a loop",
+    difficulty=3,
+    minutes=12,
+    reference=multi_head_loop,
     task="Write the whole formula with a loop over the heads. w_q[i], w_k[i] and w_v[i] belong to head i.",
-    inputs=[(rand(B, T, d), rand(h, d, d_k), rand(h, d, d_k), rand(h, d, d_v), rand(h * d_v, d))
-            for B, T, d, h, d_k, d_v in (
-                (2, 5, 7, 3, 2, 5), (1, 3, 6, 2, 3, 3), (3, 1, 5, 2, 7, 2), (1, 2, 5, 5, 3, 1))],
+    inputs=[
+        (rand(B, T, d), rand(h, d, d_k), rand(h, d, d_k), rand(h, d, d_v), rand(h * d_v, d))
+        for B, T, d, h, d_k, d_v in ((2, 5, 7, 3, 2, 5), (1, 3, 6, 2, 3, 3), (3, 1, 5, 2, 7, 2), (1, 2, 5, 5, 3, 1))
+    ],
     hints=(
         "Collect the heads in a list: each is your `one_head`, with the matrices of head i.",
         "Every head reads all of x. Then your `join`.",
         "The scale is that of one head: the last axis of w_q.",
     ),
     mistakes=(
-        (lambda *a: loop_with(*a, own=lambda heads: [heads[0]] * len(heads)),
-         "All your heads use the weights of head 0. Does the loop variable appear inside the loop?"),
-        (lambda *a: loop_with(*a, own=lambda heads: heads[::-1]),
-         "The last head comes first. W_O's first rows belong to head 0."),
-        (lambda *a: loop_with(*a, scale=a[0].shape[-1]**-0.5),
-         "You scale by √d_model. Each head's scores sum over its own d_k."),
-        (lambda *a: loop_with(*a, scale=(a[1].shape[0] * a[1].shape[2])**-0.5),
-         "You scale by the width of all heads together, √(h·d_k). A score belongs to one head: how wide is one query?"),
+        (
+            lambda *a: loop_with(*a, own=lambda heads: [heads[0]] * len(heads)),
+            "All your heads use the weights of head 0. Does the loop variable appear inside the loop?",
+        ),
+        (
+            lambda *a: loop_with(*a, own=lambda heads: heads[::-1]),
+            "The last head comes first. W_O's first rows belong to head 0.",
+        ),
+        (
+            lambda *a: loop_with(*a, scale=a[0].shape[-1] ** -0.5),
+            "You scale by √d_model. Each head's scores sum over its own d_k.",
+        ),
+        (
+            lambda *a: loop_with(*a, scale=(a[1].shape[0] * a[1].shape[2]) ** -0.5),
+            "You scale by the width of all heads together, √(h·d_k). A score belongs to one head: how wide is one "
+            "query?",
+        ),
         (lambda *a: loop_with(*a, scale=1), "The scores are not scaled."),
-        (lambda *a: loop_with(*a, scale=(a[0].shape[-1] // len(a[1]))**-0.5),
-         "You scale by √(d_model / h). That is d_k by convention only: here d_k is chosen freely. Which shape holds "
-         "it?"),
-        (lambda x, w_q, w_k, w_v, w_o: one_head(x, w_q[-1], w_k[-1], w_v[-1]) @ w_o,
-         "Only one head arrives at W_O. Is the list made anew in each turn of the loop, or a name overwritten?"),
-        (lambda x, *w: torch.cat([one_head(x, *one) for one in zip(*w[:3])], 1) @ w[3],
-         "You join the heads along the tokens. A token should get wider: which axis is that?"),
+        (
+            lambda *a: loop_with(*a, scale=(a[0].shape[-1] // len(a[1])) ** -0.5),
+            "You scale by √(d_model / h). That is d_k by convention only: here d_k is chosen freely. Which shape holds "
+            "it?",
+        ),
+        (
+            lambda x, w_q, w_k, w_v, w_o: one_head(x, w_q[-1], w_k[-1], w_v[-1]) @ w_o,
+            "Only one head arrives at W_O. Is the list made anew in each turn of the loop, or a name overwritten?",
+        ),
+        (
+            lambda x, *w: torch.cat([one_head(x, *one) for one in zip(*w[:3])], 1) @ w[3],
+            "You join the heads along the tokens. A token should get wider: which axis is that?",
+        ),
         (lambda *a: loop_with(*a, axis=-2), "The softmax runs over the queries. Each *row* must sum to 1."),
         (lambda *a: loop_with(*a, axis=0), "The softmax runs over the batch. Each *row* must sum to 1."),
-        (lambda x, w_q, w_k, w_v, w_o: torch.cat([one_head(x, *w) for w in zip(w_q, w_k, w_v)], -1),
-         "The heads stand side by side, and W_O is missing."),
-        (lambda *a: loop_with(*a, own=lambda heads: [(q, k, v) for (q, _, _), (_, k, v) in zip([heads[0]] *
-             len(heads), heads)]),
-         "All heads share the queries of head 0. Look at the index of w_q."),
-        (lambda *a: loop_with(*a, own=lambda heads: [(q, k, heads[0][2]) for q, k, _ in heads]),
-         "All heads share the values of head 0. Look at the index of w_v."),
-    ))
+        (
+            lambda x, w_q, w_k, w_v, w_o: torch.cat([one_head(x, *w) for w in zip(w_q, w_k, w_v)], -1),
+            "The heads stand side by side, and W_O is missing.",
+        ),
+        (
+            lambda *a: loop_with(
+                *a, own=lambda heads: [(q, k, v) for (q, _, _), (_, k, v) in zip([heads[0]] * len(heads), heads)]
+            ),
+            "All heads share the queries of head 0. Look at the index of w_q.",
+        ),
+        (
+            lambda *a: loop_with(*a, own=lambda heads: [(q, k, heads[0][2]) for q, k, _ in heads]),
+            "All heads share the values of head 0. Look at the index of w_v.",
+        ),
+    ),
+)
 
 
 def stack_weights(w_q):
@@ -155,30 +228,44 @@ def stack_weights(w_q):
 
 
 STACK_WEIGHTS = Exercise(
-    title="From a loop to one product", difficulty=3, minutes=8, reference=stack_weights,
+    title="From a loop to one product",
+    difficulty=3,
+    minutes=8,
+    reference=stack_weights,
     task="Make one matrix W of the h matrices, so that `x @ W` holds all queries: columns 0 to d_k - 1 are those of "
-         "head 0, the next d_k those of head 1, and so on.",
-    inputs=[(torch.arange(h * d * d_k, dtype=torch.float64).view(h, d, d_k),) for h, d, d_k in ((3, 5, 2),
-            (2, 7, 3), (1, 3, 5), (5, 2, 1))],
+    "head 0, the next d_k those of head 1, and so on.",
+    inputs=[
+        (torch.arange(h * d * d_k, dtype=torch.float64).view(h, d, d_k),)
+        for h, d, d_k in ((3, 5, 2), (2, 7, 3), (1, 3, 5), (5, 2, 1))
+    ],
     hints=(
         "Row r of W holds what row r of each head's matrix holds, side by side.",
         "`torch.cat` along the last axis. Or bring the axes into the order (d_model, h, d_k), then flatten the last "
         "two.",
     ),
     mistakes=(
-        (lambda w: w.reshape(w.shape[1], -1),
-         "The shape is right, but a bare reshape keeps the order in memory: row 0 of yours holds several rows of head "
-         "0. Compare `x @ W` with `x @ w_q[0]`."),
-        (lambda w: w.permute(1, 2, 0).flatten(1),
-         "The heads are interleaved: column 0 of each head, then column 1 of each. Which index must run fastest "
-         "inside a head?"),
-        (lambda w: w.flatten(0, 1),
-         "You put the matrices below each other. For `x @ W`, which side of W must stay d_model long?"),
-        (lambda w: torch.cat(list(w), -1).T,
-         "That is the transpose: nn.Linear stores its weight so. Here `x @ W` is asked."),
+        (
+            lambda w: w.reshape(w.shape[1], -1),
+            "The shape is right, but a bare reshape keeps the order in memory: row 0 of yours holds several rows of "
+            "head 0. Compare `x @ W` with `x @ w_q[0]`.",
+        ),
+        (
+            lambda w: w.permute(1, 2, 0).flatten(1),
+            "The heads are interleaved: column 0 of each head, then column 1 of each. Which index must run fastest "
+            "inside a head?",
+        ),
+        (
+            lambda w: w.flatten(0, 1),
+            "You put the matrices below each other. For `x @ W`, which side of W must stay d_model long?",
+        ),
+        (
+            lambda w: torch.cat(list(w), -1).T,
+            "That is the transpose: nn.Linear stores its weight so. Here `x @ W` is asked.",
+        ),
         (lambda w: torch.cat(list(w.flip(0)), -1), "The last head comes first."),
         (lambda w: w.sum(0), "You add the matrices up: all heads are mixed into one."),
-    ))
+    ),
+)
 
 
 def make_heads(d_model, num_heads, d_k):
@@ -205,11 +292,15 @@ def look_into(answer, d_model, num_heads, d_k):
 
 
 MAKE_HEADS = Exercise(
-    title="Spot the bug: heads that are one head", difficulty=2, minutes=5,
-    reference=make_heads, given=make_heads_given, run=look_into,
+    title="Spot the bug: heads that are one head",
+    difficulty=2,
+    minutes=5,
+    reference=make_heads,
+    given=make_heads_given,
+    run=look_into,
     task="This code should make independent heads. Find out why all heads stay equal for ever, and mend it. The check "
-         "counts the heads, the different ones, and the parameters that an optimiser finds; then it runs a head on a "
-         "(2, d_model) input.",
+    "counts the heads, the different ones, and the parameters that an optimiser finds; then it runs a head on a "
+    "(2, d_model) input.",
     inputs=[(7, 3, 2), (5, 2, 3), (11, 5, 2), (3, 1, 3)],
     hints=(
         "Is `heads[0] is heads[1]`?",
@@ -217,35 +308,61 @@ MAKE_HEADS = Exercise(
         "Make a new layer in each turn of a loop. A plain Python list hides its layers from `parameters()`.",
     ),
     mistakes=(
-        (lambda d, h, d_k: [nn.Linear(d, d_k, bias=False) for _ in range(h)],
-         "The heads are different now, but `parameters()` finds none of them: a plain list does not register its "
-         "layers, so they would never be trained. Which container of torch.nn does?"),
-        (lambda d, h, d_k: [nn.Linear(d, d_k, bias=False)] * h,
-         "A plain list, and the same layer in every place: `parameters()` finds nothing, and the heads are one. Both "
-         "need another way."),
-        (lambda d, h, d_k: nn.Linear(d, h * d_k, bias=False),
-         "One wide layer is the fast form, and a good idea. Here the heads are asked one by one: a container of h "
-         "layers."),
-        (lambda d, h, d_k: nn.ModuleList([copy.deepcopy(head) for head in [nn.Linear(d, d_k, bias=False)] * h]),
-         "The heads have their own weights, but all start equal. Equal heads get equal gradients and stay twins. Draw "
-         "new numbers."),
-        (lambda d, h, d_k: nn.ModuleList(nn.Linear(d, d, bias=False) for _ in range(h)),
-         "Each of your heads is d_model wide. Here d_k is the width of *one* head; the concatenation has h·d_k."),
-        (lambda d, h, d_k: nn.ModuleList(nn.Linear(d, d_k) for _ in range(h)),
-         "There are more parameters than asked: nn.Linear has a bias unless you say otherwise."),
-        (lambda d, h, d_k: nn.ModuleList(nn.Linear(d, max(1, d_k // h), bias=False) for _ in range(h)),
-         "You divide d_k by the number of heads. It is the width of one head already."),
-        (lambda d, h, d_k: nn.ModuleList(nn.Linear(d_k, d, bias=False) for _ in range(h)),
-         "nn.Linear takes the width that goes *in* first. Which of yours is it: what a head reads, or what it makes?"),
-        (lambda d, h, d_k: nn.ModuleList(nn.Embedding(d, d_k) for _ in range(h)),
-         "An nn.Embedding picks a row by its number. A head multiplies: it takes d_model numbers and makes d_k."),
-        (lambda d, h, d_k: nn.ModuleList(nn.Linear(d, h * d_k, bias=False) for _ in range(h)),
-         "Each of your heads is as wide as all heads together. d_k is the width of *one* head."),
-        (lambda d, h, d_k: nn.ModuleList([nn.Linear(d, d_k)] * h),
-         "Still one layer, named h times, and it has a bias now. Make a new layer in each turn of a loop."),
-        (lambda d, h, d_k: nn.ModuleList([nn.Linear(d, d_k, bias=False)]),
-         "There is only one head. Where is the loop?"),
-    ))
+        (
+            lambda d, h, d_k: [nn.Linear(d, d_k, bias=False) for _ in range(h)],
+            "The heads are different now, but `parameters()` finds none of them: a plain list does not register its "
+            "layers, so they would never be trained. Which container of torch.nn does?",
+        ),
+        (
+            lambda d, h, d_k: [nn.Linear(d, d_k, bias=False)] * h,
+            "A plain list, and the same layer in every place: `parameters()` finds nothing, and the heads are one. "
+            "Both need another way.",
+        ),
+        (
+            lambda d, h, d_k: nn.Linear(d, h * d_k, bias=False),
+            "One wide layer is the fast form, and a good idea. Here the heads are asked one by one: a container of h "
+            "layers.",
+        ),
+        (
+            lambda d, h, d_k: nn.ModuleList([copy.deepcopy(head) for head in [nn.Linear(d, d_k, bias=False)] * h]),
+            "The heads have their own weights, but all start equal. Equal heads get equal gradients and stay twins. "
+            "Draw new numbers.",
+        ),
+        (
+            lambda d, h, d_k: nn.ModuleList(nn.Linear(d, d, bias=False) for _ in range(h)),
+            "Each of your heads is d_model wide. Here d_k is the width of *one* head; the concatenation has h·d_k.",
+        ),
+        (
+            lambda d, h, d_k: nn.ModuleList(nn.Linear(d, d_k) for _ in range(h)),
+            "There are more parameters than asked: nn.Linear has a bias unless you say otherwise.",
+        ),
+        (
+            lambda d, h, d_k: nn.ModuleList(nn.Linear(d, max(1, d_k // h), bias=False) for _ in range(h)),
+            "You divide d_k by the number of heads. It is the width of one head already.",
+        ),
+        (
+            lambda d, h, d_k: nn.ModuleList(nn.Linear(d_k, d, bias=False) for _ in range(h)),
+            "nn.Linear takes the width that goes *in* first. Which of yours is it: what a head reads, or what it "
+            "makes?",
+        ),
+        (
+            lambda d, h, d_k: nn.ModuleList(nn.Embedding(d, d_k) for _ in range(h)),
+            "An nn.Embedding picks a row by its number. A head multiplies: it takes d_model numbers and makes d_k.",
+        ),
+        (
+            lambda d, h, d_k: nn.ModuleList(nn.Linear(d, h * d_k, bias=False) for _ in range(h)),
+            "Each of your heads is as wide as all heads together. d_k is the width of *one* head.",
+        ),
+        (
+            lambda d, h, d_k: nn.ModuleList([nn.Linear(d, d_k)] * h),
+            "Still one layer, named h times, and it has a bias now. Make a new layer in each turn of a loop.",
+        ),
+        (
+            lambda d, h, d_k: nn.ModuleList([nn.Linear(d, d_k, bias=False)]),
+            "There is only one head. Where is the loop?",
+        ),
+    ),
+)
 
 
 def head_maps(layer, x):
@@ -254,33 +371,51 @@ def head_maps(layer, x):
 
 
 HEAD_MAPS = Exercise(
-    title="One map a head", difficulty=2, minutes=5, reference=head_maps,
+    title="One map a head",
+    difficulty=2,
+    minutes=5,
+    reference=head_maps,
     task="Get the attention maps of torch's layer: one for each head. `layer(query, key, value)` returns (output, "
-         "weights), and the weights are averaged over the heads unless you ask for more. `help(layer.forward)` names "
-         "the argument.",
-    inputs=[(torch_layer(rand, d_model, h, batch_first=True), rand(B, T, d_model))
-            for B, T, d_model, h in ((2, 5, 6, 3), (1, 7, 10, 2), (3, 1, 5, 5))],
+    "weights), and the weights are averaged over the heads unless you ask for more. `help(layer.forward)` names "
+    "the argument.",
+    inputs=[
+        (torch_layer(rand, d_model, h, batch_first=True), rand(B, T, d_model))
+        for B, T, d_model, h in ((2, 5, 6, 3), (1, 7, 10, 2), (3, 1, 5, 5))
+    ],
     hints=(
         "What is the shape of `layer(x, x, x)[1]`? One axis is missing.",
         "An argument of the call keeps the maps apart.",
         "Look for `average` in `help(layer.forward)`.",
     ),
     mistakes=(
-        (lambda layer, x: layer(x, x, x)[1],
-         "There is one map for all heads: their average, torch's default. An average can show a pattern that no head "
-         "has: [1, 0] and [0, 1] become [.5, .5]."),
-        (lambda layer, x: layer(x, x, x)[1][:, None].expand(-1, layer.num_heads, -1, -1),
-         "The shape is right, but every head shows the same map: the average, repeated. The heads must be kept apart "
-         "before it is taken."),
-        (lambda layer, x: layer(x, x, x)[1][:, None],
-         "You added an axis, but it holds one map: the average over heads."),
-        (lambda layer, x: layer(x, x, x, average_attn_weights=False)[0],
-         "That is the output of the layer. Which of its two results are the weights?"),
-        (lambda layer, x: layer(x, x, x, average_attn_weights=False),
-         "Both results come back: output and weights. Only the weights are asked."),
-        (lambda layer, x: layer(x, x, x, average_attn_weights=False)[1].mT,
-         "Your maps are turned round. Row = query, column = key, and torch returns them so."),
-    ))
+        (
+            lambda layer, x: layer(x, x, x)[1],
+            "There is one map for all heads: their average, torch's default. An average can show a pattern that no "
+            "head has: [1, 0] and [0, 1] become [.5, .5].",
+        ),
+        (
+            lambda layer, x: layer(x, x, x)[1][:, None].expand(-1, layer.num_heads, -1, -1),
+            "The shape is right, but every head shows the same map: the average, repeated. The heads must be kept "
+            "apart before it is taken.",
+        ),
+        (
+            lambda layer, x: layer(x, x, x)[1][:, None],
+            "You added an axis, but it holds one map: the average over heads.",
+        ),
+        (
+            lambda layer, x: layer(x, x, x, average_attn_weights=False)[0],
+            "That is the output of the layer. Which of its two results are the weights?",
+        ),
+        (
+            lambda layer, x: layer(x, x, x, average_attn_weights=False),
+            "Both results come back: output and weights. Only the weights are asked.",
+        ),
+        (
+            lambda layer, x: layer(x, x, x, average_attn_weights=False)[1].mT,
+            "Your maps are turned round. Row = query, column = key, and torch returns them so.",
+        ),
+    ),
+)
 
 
 def concat_shape():
@@ -289,9 +424,12 @@ def concat_shape():
 
 
 CONCAT_SHAPE = Exercise(
-    title="Per head or in all?", difficulty=1, minutes=2, reference=concat_shape,
+    title="Per head or in all?",
+    difficulty=1,
+    minutes=2,
+    reference=concat_shape,
     task="A wrapper runs `num_heads=2` heads on a batch (2, 6, 3) and concatenates them. Each head is made with "
-         "`d_out=2`. Which shape comes out? Write a tuple.",
+    "`d_out=2`. Which shape comes out? Write a tuple.",
     hints=("`d_out` is given to each head.", "Concatenation adds widths."),
     mistakes=(
         ((2, 6, 2), "`d_out` is the width of *one* head here. What does a concatenation of two do to it?"),
@@ -300,16 +438,20 @@ CONCAT_SHAPE = Exercise(
         ((2, 6, 6), "You multiplied by the width that goes in. Each head returns d_out numbers for a token."),
         ((4, 6, 2), "You joined along the batch. There are still 2 sentences; each token gets wider."),
         ((2, 2, 6, 2), "That is a stack with an axis for the heads. A concatenation adds no axis."),
-    ))
+    ),
+)
 
 
 def head_width():
-    d_model, num_heads = 1600, 25                                   # the 48 counts layers
+    d_model, num_heads = 1600, 25  # the 48 counts layers
     return d_model // num_heads
 
 
 HEAD_WIDTH = Exercise(
-    title="The width of a head", difficulty=1, minutes=2, reference=head_width,
+    title="The width of a head",
+    difficulty=1,
+    minutes=2,
+    reference=head_width,
     task="GPT-2 XL: `n_embd=1600, n_layer=48, n_head=25`. How wide is one head?",
     hints=("d_k = d_model / h, by convention.", "Which of the three numbers is h?"),
     mistakes=(
@@ -319,4 +461,5 @@ HEAD_WIDTH = Exercise(
         (25, "That is the number of heads. How wide is each?"),
         (40000, "You multiplied. The heads share d_model between them."),
         (48, "That is the number of layers."),
-    ))
+    ),
+)

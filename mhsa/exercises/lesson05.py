@@ -1,4 +1,5 @@
 """Lesson 5, masks and cross-attention: who may read whom, in which polarity, and what to do where nobody may."""
+
 import torch
 from torch.nn import functional as F
 
@@ -16,36 +17,57 @@ def my_causal_mask(T_q, T_k):
 
 
 MY_CAUSAL_MASK = Exercise(
-    title="A causal mask that knows a cache", difficulty=2, minutes=6, reference=my_causal_mask,
+    title="A causal mask that knows a cache",
+    difficulty=2,
+    minutes=6,
+    reference=my_causal_mask,
     task="Each token may read itself and all before it. The T_q queries are the *last* of the T_k tokens.",
     inputs=[(5, 5), (3, 7), (1, 4), (1, 1), (2, 3)],
-    hints=("Start with T_q = T_k: which triangle is open?",
-           "The last query is the last token: it may read everything. Align there.",
-           "`torch.ones(..., dtype=torch.bool).tril(...)`: its argument shifts the diagonal."),
+    hints=(
+        "Start with T_q = T_k: which triangle is open?",
+        "The last query is the last token: it may read everything. Align there.",
+        "`torch.ones(..., dtype=torch.bool).tril(...)`: its argument shifts the diagonal.",
+    ),
     mistakes=(
-        (lambda q, k: torch.ones(q, k).tril().bool(),
-         "Right for T_q = T_k. With T_q = 1 and T_k = 4 yours opens the first key alone, but the new token is the "
-         "last of four. In which corner must the triangle be aligned?"),
-        (lambda q, k: ~torch.ones(q, k).tril(k - q).bool(),
-         "Yours is turned round: True = may attend. The first row of (5, 5) must open exactly one key."),
-        (lambda q, k: ~torch.ones(q, k).tril().bool(),
-         "Two things: yours is turned round (True = may attend), and for T_q below T_k it is aligned at the wrong "
-         "corner."),
-        (lambda q, k: torch.ones(q, k).tril(),
-         "Two things: numbers are *added* to scores, so make it Boolean; and for T_q below T_k, align at the other "
-         "corner."),
-        (lambda q, k: torch.ones(q, k).tril(k - q - 1).bool(),
-         "A token must be able to read *itself*. Is your diagonal open?"),
-        (lambda q, k: torch.ones(q, k).tril(k - q),
-         "The triangle is right, but it holds numbers. Numbers are *added* to the scores: zero scores plus this give "
-         "row 0 weights of .576 .212 .212. Make it Boolean."),
-        (lambda q, k: torch.ones(q, k).triu(k - q).bool(),
-         "Your triangle opens the future. Which one opens the past?"),
-        (lambda q, k: torch.zeros(q, k).masked_fill(torch.ones(q, k).tril(k - q) == 0, -INF),
-         "That is the additive form, 0 and -inf. Asked is a Boolean mask, True = may attend."),
-        (lambda q, k: torch.ones(k, k).tril().bool(),
-         "Yours is (T_k, T_k). There are only T_q queries: which rows belong to them?"),
-    ))
+        (
+            lambda q, k: torch.ones(q, k).tril().bool(),
+            "Right for T_q = T_k. With T_q = 1 and T_k = 4 yours opens the first key alone, but the new token is the "
+            "last of four. In which corner must the triangle be aligned?",
+        ),
+        (
+            lambda q, k: ~torch.ones(q, k).tril(k - q).bool(),
+            "Yours is turned round: True = may attend. The first row of (5, 5) must open exactly one key.",
+        ),
+        (
+            lambda q, k: ~torch.ones(q, k).tril().bool(),
+            "Two things: yours is turned round (True = may attend), and for T_q below T_k it is aligned at the wrong "
+            "corner.",
+        ),
+        (
+            lambda q, k: torch.ones(q, k).tril(),
+            "Two things: numbers are *added* to scores, so make it Boolean; and for T_q below T_k, align at the other "
+            "corner.",
+        ),
+        (
+            lambda q, k: torch.ones(q, k).tril(k - q - 1).bool(),
+            "A token must be able to read *itself*. Is your diagonal open?",
+        ),
+        (
+            lambda q, k: torch.ones(q, k).tril(k - q),
+            "The triangle is right, but it holds numbers. Numbers are *added* to the scores: zero scores plus this "
+            "give row 0 weights of .576 .212 .212. Make it Boolean.",
+        ),
+        (lambda q, k: torch.ones(q, k).triu(k - q).bool(), "Your triangle opens the future. Which one opens the past?"),
+        (
+            lambda q, k: torch.zeros(q, k).masked_fill(torch.ones(q, k).tril(k - q) == 0, -INF),
+            "That is the additive form, 0 and -inf. Asked is a Boolean mask, True = may attend.",
+        ),
+        (
+            lambda q, k: torch.ones(k, k).tril().bool(),
+            "Yours is (T_k, T_k). There are only T_q queries: which rows belong to them?",
+        ),
+    ),
+)
 
 
 def my_padding_mask(lengths, T):
@@ -58,32 +80,53 @@ def real(lengths, T):
 
 
 MY_PADDING_MASK = Exercise(
-    title="A padding mask", difficulty=2, minutes=5, reference=my_padding_mask,
+    title="A padding mask",
+    difficulty=2,
+    minutes=5,
+    reference=my_padding_mask,
     task="Sentence b has lengths[b] real tokens, then filling. Hide the filling from all heads and queries.",
     inputs=[([4, 2, 5], 5), ([0, 3], 3), ([1], 1), ([7, 2], 7), ([2], 3)],
-    hints=("Position t is real if t is below the length.",
-           "`torch.arange(T)` against the lengths as a column gives (B, T).",
-           "Filling is hidden as a *key*: the last axis. Heads and queries are axes of size 1."),
+    hints=(
+        "Position t is real if t is below the length.",
+        "`torch.arange(T)` against the lengths as a column gives (B, T).",
+        "Filling is hidden as a *key*: the last axis. Heads and queries are axes of size 1.",
+    ),
     mistakes=(
         (real, "(B, T) is ambiguous beside scores (B, h, T_q, T_k): the numbers are right, two axes are missing."),
-        (lambda n, T: real(n, T)[:, None, :, None],
-         "Your mask closes whole *queries* of the filling and leaves it open as a key. Which axis of the scores are "
-         "the keys?"),
-        (lambda n, T: (~real(n, T))[:, None, None],
-         "Yours is turned round: True = may attend. (key_padding_mask of nn.MultiheadAttention means it your way.)"),
-        (lambda n, T: torch.arange(T) < torch.tensor(n),
-         "You compare T positions with B lengths, side by side. Make the lengths a column: each meets all positions."),
-        (lambda n, T: (torch.arange(T) <= torch.tensor(n)[:, None])[:, None, None],
-         "One key too many is open: with length 2, positions 0 and 1 are real."),
-        (lambda n, T: real(n, T)[:, None, None].double(),
-         "The numbers are right, and they are floats. A float mask is *added* to the scores. Make it Boolean."),
-        (lambda n, T: real(n, T)[:, None],
-         "One axis is missing: (B, 1, T) would be read as one for each *head* by some. Heads and queries are both of "
-         "size 1."),
-        (lambda n, T: (real(n, T)[:, :, None] & real(n, T)[:, None])[:, None],
-         "You also close the rows of the filling. Then these queries have no key at all; here only keys are hidden, "
-         "and (B, 1, 1, T) is enough."),
-    ))
+        (
+            lambda n, T: real(n, T)[:, None, :, None],
+            "Your mask closes whole *queries* of the filling and leaves it open as a key. Which axis of the scores are "
+            "the keys?",
+        ),
+        (
+            lambda n, T: (~real(n, T))[:, None, None],
+            "Yours is turned round: True = may attend. (key_padding_mask of nn.MultiheadAttention means it your way.)",
+        ),
+        (
+            lambda n, T: torch.arange(T) < torch.tensor(n),
+            "You compare T positions with B lengths, side by side. Make the lengths a column: each meets all "
+            "positions.",
+        ),
+        (
+            lambda n, T: (torch.arange(T) <= torch.tensor(n)[:, None])[:, None, None],
+            "One key too many is open: with length 2, positions 0 and 1 are real.",
+        ),
+        (
+            lambda n, T: real(n, T)[:, None, None].double(),
+            "The numbers are right, and they are floats. A float mask is *added* to the scores. Make it Boolean.",
+        ),
+        (
+            lambda n, T: real(n, T)[:, None],
+            "One axis is missing: (B, 1, T) would be read as one for each *head* by some. Heads and queries are both "
+            "of size 1.",
+        ),
+        (
+            lambda n, T: (real(n, T)[:, :, None] & real(n, T)[:, None])[:, None],
+            "You also close the rows of the filling. Then these queries have no key at all; here only keys are hidden, "
+            "and (B, 1, 1, T) is enough.",
+        ),
+    ),
+)
 
 
 def join_masks(causal, padding):
@@ -92,20 +135,28 @@ def join_masks(causal, padding):
 
 
 JOIN_MASKS = Exercise(
-    title="Two masks at once", difficulty=1, minutes=3, reference=join_masks,
+    title="Two masks at once",
+    difficulty=1,
+    minutes=3,
+    reference=join_masks,
     task="A key may be read if the causal mask *and* the padding mask allow it.",
     inputs=[(causal_mask(T), padding_mask(n, T)) for n, T in (([5, 2, 3], 5), ([1], 1), ([2], 3), ([0, 7], 7))],
     hints=("Booleans have operators of their own.", "Broadcasting brings (T, T) and (B, 1, 1, T) together."),
     mistakes=(
-        (lambda c, p: c | p,
-         "A key is open in yours if *either* mask allows it (`|`, and `+` of Booleans, mean or). Both must."),
+        (
+            lambda c, p: c | p,
+            "A key is open in yours if *either* mask allows it (`|`, and `+` of Booleans, mean or). Both must.",
+        ),
         (lambda c, p: c ^ p, "Yours opens a key that exactly one mask allows. Both must."),
         (lambda c, p: c, "The filling is open. Where does the padding mask come in?"),
         (lambda c, p: p, "The future is open. Where does the causal mask come in?"),
         (lambda c, p: ~(c & p), "Yours is turned round: True = may attend."),
-        (lambda c, p: c.double() * p,
-         "The product of floats has the right pattern, but it is no Boolean mask. `&` stays Boolean."),
-    ))
+        (
+            lambda c, p: c.double() * p,
+            "The product of floats has the right pattern, but it is no Boolean mask. `&` stays Boolean.",
+        ),
+    ),
+)
 
 
 def open_keys():
@@ -114,14 +165,18 @@ def open_keys():
 
 
 OPEN_KEYS = Exercise(
-    title="One new token", difficulty=1, minutes=2, reference=open_keys,
+    title="One new token",
+    difficulty=1,
+    minutes=2,
+    reference=open_keys,
     task="A cache holds the keys of 6 tokens. One new token arrives, and its key is added. How many keys may its "
-         "query read under a causal mask?",
+    "query read under a causal mask?",
     hints=("The new token is the last one. What lies before it?", "May it read itself?"),
     mistakes=(
         (1, "That is torch's is_causal flag, aligned at the top left. Which place in the sentence has the new token?"),
         (6, "All that came before. May a token read itself?"),
-    ))
+    ),
+)
 
 
 def float_mask_row():
@@ -130,11 +185,17 @@ def float_mask_row():
 
 
 FLOAT_MASK_ROW = Exercise(
-    title="Predict a leak", difficulty=3, minutes=4, reference=float_mask_row, tolerance=0.006,
+    title="Predict a leak",
+    difficulty=3,
+    minutes=4,
+    reference=float_mask_row,
+    tolerance=0.006,
     task="All scores are 0. Someone passes `torch.tril(torch.ones(4, 4))`, floats, as a mask to "
-         "`F.scaled_dot_product_attention`. What is row 1 of the weights, the *second*? Four numbers, two decimals.",
-    hints=("A float mask is not a yes or no. What is done with it?",
-           "Row 1 of the sum is 1, 1, 0, 0. Take its softmax, with e = 2.72."),
+    "`F.scaled_dot_product_attention`. What is row 1 of the weights, the *second*? Four numbers, two decimals.",
+    hints=(
+        "A float mask is not a yes or no. What is done with it?",
+        "Row 1 of the sum is 1, 1, 0, 0. Take its softmax, with e = 2.72.",
+    ),
     mistakes=(
         ([0.5, 0.5, 0, 0], "So it would be with a Boolean mask. What is done with floats?"),
         ([0.25, 0.25, 0.25, 0.25], "Zero scores alone give quarters. Then the mask changes them: how?"),
@@ -143,7 +204,8 @@ FLOAT_MASK_ROW = Exercise(
         ([0.73, 0.73, 0.27, 0.27], "A row must sum to 1. There are four exponentials below the line."),
         ([0.37, 0.37, 0, 0], "You found the first two. What do the others get? The row sums to 1."),
         ([0.13, 0.13, 0.37, 0.37], "The numbers are right, their places are not: which keys have the 1?"),
-    ))
+    ),
+)
 
 
 def for_torch(mask):
@@ -163,88 +225,134 @@ def in_torch(answer, mask, x):
 
 
 FOR_TORCH = Exercise(
-    title="The same mask for torch's layer", difficulty=2, minutes=4, reference=for_torch, run=in_torch,
+    title="The same mask for torch's layer",
+    difficulty=2,
+    minutes=4,
+    reference=for_torch,
+    run=in_torch,
     task="Convert a mask of this course for `nn.MultiheadAttention(...)(x, x, x, attn_mask=...)`. The check looks at "
-         "the output of that layer.",
-    inputs=[(mask, rand(B, len(mask), 6)) for B, mask in (
-        (2, causal_mask(5)), (1, causal_mask(3).mT), (3, causal_mask(1)), (2, causal_mask(7).flip(1)))],
+    "the output of that layer.",
+    inputs=[
+        (mask, rand(B, len(mask), 6))
+        for B, mask in ((2, causal_mask(5)), (1, causal_mask(3).mT), (3, causal_mask(1)), (2, causal_mask(7).flip(1)))
+    ],
     hints=("What does True mean here, and there?", "Booleans can be turned round with one sign."),
     mistakes=(
-        (lambda m: m,
-         "You pass the mask as it is. In nn.MultiheadAttention True means may *not* attend, the opposite of this "
-         "course: yours reads only what it should not."),
-        (lambda m: m.double(),
-         "A float mask is added to the scores: 1 for what may be read, 0 for the rest. That prefers, and closes "
-         "nothing."),
-        (lambda m: (~m).double(),
-         "A float mask is added to the scores: yours raises what should be closed. Only -inf closes."),
+        (
+            lambda m: m,
+            "You pass the mask as it is. In nn.MultiheadAttention True means may *not* attend, the opposite of this "
+            "course: yours reads only what it should not.",
+        ),
+        (
+            lambda m: m.double(),
+            "A float mask is added to the scores: 1 for what may be read, 0 for the rest. That prefers, and closes "
+            "nothing.",
+        ),
+        (
+            lambda m: (~m).double(),
+            "A float mask is added to the scores: yours raises what should be closed. Only -inf closes.",
+        ),
         (lambda m: (~m).mT, "The polarity is right, but rows and columns are swapped. Row = query in both."),
-    ))
+    ),
+)
 
 
 def masked_attention(q, k, v, mask):
     """q (B, T_q, d_k), k (B, T_k, d_k), v (B, T_k, d_v), mask (T_q, T_k), True = may attend -> (B, T_q, d_v)."""
-    scores = q @ k.mT / q.shape[-1]**0.5
+    scores = q @ k.mT / q.shape[-1] ** 0.5
     weights = scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(-1)
     return weights.masked_fill(~mask.any(-1, keepdim=True), 0) @ v  # no key: nothing is read
 
 
 def masked_with(q, k, v, closed, fill=-INF):
-    return (q @ k.mT / q.shape[-1]**0.5).masked_fill(closed, fill).softmax(-1) @ v
+    return (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(closed, fill).softmax(-1) @ v
 
 
 def additive_with_nan(q, k, v, mask):
-    return (q @ k.mT / q.shape[-1]**0.5 + torch.zeros(mask.shape).masked_fill(~mask, -INF)).softmax(-1)
+    return (q @ k.mT / q.shape[-1] ** 0.5 + torch.zeros(mask.shape).masked_fill(~mask, -INF)).softmax(-1)
 
 
 EMPTY_ROW = torch.tensor([[1, 0, 1, 0, 0], [0, 0, 0, 0, 0], [1, 1, 1, 1, 1]]).bool()
-LOW = rand(2, 7, 5)                                                 # with q = -10,000 k a token hardly reads itself
+LOW = rand(2, 7, 5)  # with q = -10,000 k a token hardly reads itself
 
 MASKED_ATTENTION = Exercise(
-    title="Attention with a mask, and rows with no key", difficulty=4, minutes=12, reference=masked_attention,
+    title="Attention with a mask, and rows with no key",
+    difficulty=4,
+    minutes=12,
+    reference=masked_attention,
     task="Write attention with a Boolean mask. A query that may read nothing gets the output 0, and gradients without "
-         "NaN.",
-    inputs=[(rand(B, T_q, d_k), rand(B, T_k, d_k), rand(B, T_k, d_v), mask) for B, T_q, T_k, d_k, d_v, mask in (
-            (2, 5, 5, 3, 7, causal_mask(5)), (2, 3, 5, 7, 2, EMPTY_ROW), (1, 1, 1, 2, 3, causal_mask(1)),
-            (3, 1, 2, 5, 2, ~causal_mask(1, 2)))] + [(-10_000 * LOW, LOW, rand(2, 7, 3), causal_mask(7))],
-    hints=("First without empty rows: close scores before the softmax, with masked_fill.",
-           "An empty row filled with -inf is 0/0. Fill with a large finite number, and the softmax stays finite.",
-           "`mask.any(-1)` tells which rows have a key. Set the weights of the others to 0."),
+    "NaN.",
+    inputs=[
+        (rand(B, T_q, d_k), rand(B, T_k, d_k), rand(B, T_k, d_v), mask)
+        for B, T_q, T_k, d_k, d_v, mask in (
+            (2, 5, 5, 3, 7, causal_mask(5)),
+            (2, 3, 5, 7, 2, EMPTY_ROW),
+            (1, 1, 1, 2, 3, causal_mask(1)),
+            (3, 1, 2, 5, 2, ~causal_mask(1, 2)),
+        )
+    ]
+    + [(-10_000 * LOW, LOW, rand(2, 7, 3), causal_mask(7))],
+    hints=(
+        "First without empty rows: close scores before the softmax, with masked_fill.",
+        "An empty row filled with -inf is 0/0. Fill with a large finite number, and the softmax stays finite.",
+        "`mask.any(-1)` tells which rows have a key. Set the weights of the others to 0.",
+    ),
     mistakes=(
-        (lambda q, k, v, m: masked_with(q, k, v, ~m),
-         "Right where a query has a key. A row with none becomes NaN: a softmax of -inf alone, or a division by a sum "
-         "of 0. Which rows are these, and what should they read?"),
-        (lambda q, k, v, m: masked_with(q, k, v, ~m, -1e9),
-         "Right where a query has a key. In an empty row all scores are equal, so each key gets an equal share of "
-         "what must not be read. Which weights should such a row have?"),
-        (lambda q, k, v, m: masked_with(q, k, v, ~m, -100).masked_fill(~m.any(-1, keepdim=True), 0),
-         "You close keys by a number that is not low enough: the last input has scores of some -10,000, and beside "
-         "them the closed key is the best. What lies below *every* score?"),
-        (lambda q, k, v, m: masked_with(q, k, v, ~m).nan_to_num(0),
-         "The output is right, but its gradient is NaN: replacing NaN *after* the softmax does not mend the way back. "
-         "Keep NaN from arising."),
-        (lambda *a: additive_with_nan(*a).nan_to_num(0) @ a[2],
-         "The output is right, but a gradient is NaN: replacing NaN in the weights does not mend the way back through "
-         "a softmax of -inf alone. Keep NaN from arising."),
-        (lambda q, k, v, m: ((q @ k.mT / q.shape[-1]**0.5).softmax(-1) * m) @ v,
-         "You multiply by the mask *after* the softmax. Open weights then sum to less than 1: closed keys still took "
-         "their share."),
-        (lambda q, k, v, m: (q @ k.mT / q.shape[-1]**0.5 + m.double()).softmax(-1) @ v,
-         "You add the mask to the scores. That prefers open keys by a factor e and closes none."),
+        (
+            lambda q, k, v, m: masked_with(q, k, v, ~m),
+            "Right where a query has a key. A row with none becomes NaN: a softmax of -inf alone, or a division by a "
+            "sum of 0. Which rows are these, and what should they read?",
+        ),
+        (
+            lambda q, k, v, m: masked_with(q, k, v, ~m, -1e9),
+            "Right where a query has a key. In an empty row all scores are equal, so each key gets an equal share of "
+            "what must not be read. Which weights should such a row have?",
+        ),
+        (
+            lambda q, k, v, m: masked_with(q, k, v, ~m, -100).masked_fill(~m.any(-1, keepdim=True), 0),
+            "You close keys by a number that is not low enough: the last input has scores of some -10,000, and beside "
+            "them the closed key is the best. What lies below *every* score?",
+        ),
+        (
+            lambda q, k, v, m: masked_with(q, k, v, ~m).nan_to_num(0),
+            "The output is right, but its gradient is NaN: replacing NaN *after* the softmax does not mend the way "
+            "back. Keep NaN from arising.",
+        ),
+        (
+            lambda *a: additive_with_nan(*a).nan_to_num(0) @ a[2],
+            "The output is right, but a gradient is NaN: replacing NaN in the weights does not mend the way back "
+            "through a softmax of -inf alone. Keep NaN from arising.",
+        ),
+        (
+            lambda q, k, v, m: ((q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) * m) @ v,
+            "You multiply by the mask *after* the softmax. Open weights then sum to less than 1: closed keys still "
+            "took their share.",
+        ),
+        (
+            lambda q, k, v, m: (q @ k.mT / q.shape[-1] ** 0.5 + m.double()).softmax(-1) @ v,
+            "You add the mask to the scores. That prefers open keys by a factor e and closes none.",
+        ),
         (lambda *a: masked_with(*a), "You close what is True. In this course True = may attend."),
-        (lambda q, k, v, m: masked_with(q, k, v, ~m, 0),
-         "Closed scores become 0 in yours, by filling or by a product with the mask. The softmax still gives them e⁰ "
-         "= 1 over the sum: which number gives 0?"),
-        (lambda q, k, v, m: (q @ k.mT / q.shape[-1]**0.5).softmax(-1) @ v, "The mask is not used."),
-        (lambda q, k, v, m: (q @ k.mT).masked_fill(~m, -1e9).softmax(-1).masked_fill(~m.any(-1, keepdim=True), 0) @ v,
-         "The mask is right. The scores are not scaled."),
-    ))
+        (
+            lambda q, k, v, m: masked_with(q, k, v, ~m, 0),
+            "Closed scores become 0 in yours, by filling or by a product with the mask. The softmax still gives them "
+            "e⁰ = 1 over the sum: which number gives 0?",
+        ),
+        (lambda q, k, v, m: (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) @ v, "The mask is not used."),
+        (
+            lambda q, k, v, m: (
+                (q @ k.mT).masked_fill(~m, -1e9).softmax(-1).masked_fill(~m.any(-1, keepdim=True), 0) @ v
+            ),
+            "The mask is right. The scores are not scaled.",
+        ),
+    ),
+)
 
 
 def cross_attention(query, source, w_q, w_k, w_v):
     """query (B, T_q, d), source (B, T_k, e), w_q (d, d_k), w_k (e, d_k), w_v (e, d_v) -> (B, T_q, d_v)."""
     q, k, v = query @ w_q, source @ w_k, source @ w_v
-    return (q @ k.mT / q.shape[-1]**0.5).softmax(-1) @ v
+    return (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) @ v
 
 
 def cross_with(q, k, v, w_q, w_k, w_v, width=None, axis=-1):
@@ -253,30 +361,55 @@ def cross_with(q, k, v, w_q, w_k, w_v, width=None, axis=-1):
 
 
 CROSS_ATTENTION = Exercise(
-    title="One sentence reads another", difficulty=2, minutes=6, reference=cross_attention,
+    title="One sentence reads another",
+    difficulty=2,
+    minutes=6,
+    reference=cross_attention,
     task="One head of cross-attention: each token of `query` reads the tokens of `source`. No mask.",
-    inputs=[(rand(B, T_q, d), rand(B, T_k, s), rand(d, d_k), rand(s, d_k), rand(s, d_v))
-            for B, T_q, T_k, d, s, d_k, d_v in (
-                (2, 3, 5, 7, 7, 2, 11), (1, 5, 2, 3, 3, 7, 5), (3, 1, 1, 5, 2, 3, 7), (2, 5, 5, 7, 7, 3, 2))],
-    hints=("Who asks? Who is asked, and who hands over?", "Keys and values come from the same sentence.",
-           "The scale is that of the queries and keys."),
+    inputs=[
+        (rand(B, T_q, d), rand(B, T_k, s), rand(d, d_k), rand(s, d_k), rand(s, d_v))
+        for B, T_q, T_k, d, s, d_k, d_v in (
+            (2, 3, 5, 7, 7, 2, 11),
+            (1, 5, 2, 3, 3, 7, 5),
+            (3, 1, 1, 5, 2, 3, 7),
+            (2, 5, 5, 7, 7, 3, 2),
+        )
+    ],
+    hints=(
+        "Who asks? Who is asked, and who hands over?",
+        "Keys and values come from the same sentence.",
+        "The scale is that of the queries and keys.",
+    ),
     mistakes=(
         (lambda x, s, *w: cross_with(x, x, x, *w), "That is self-attention: `source` is not read at all."),
         (lambda x, s, *w: cross_with(s, s, s, *w), "The source reads itself. Who should ask?"),
-        (lambda x, s, *w: cross_with(s, x, x, *w),
-         "The roles are swapped: your output has a row for each token of the source."),
-        (lambda x, s, *w: cross_with(x, s, x, *w),
-         "Keys come from the source, values from the query. What a key finds must hand over its own value."),
-        (lambda x, s, *w: cross_with(x, x, s, *w),
-         "Keys come from the query, values from the source. What a key finds must hand over its own value."),
-        (lambda x, s, *w: cross_with(x, s, s, *w, width=w[2].shape[-1]),
-         "You scale by √d_v. A score is a product of query and key."),
-        (lambda x, s, *w: cross_with(x, s, s, *w, width=x.shape[-1]),
-         "You scale by the width of a token. How wide is a query?"),
+        (
+            lambda x, s, *w: cross_with(s, x, x, *w),
+            "The roles are swapped: your output has a row for each token of the source.",
+        ),
+        (
+            lambda x, s, *w: cross_with(x, s, x, *w),
+            "Keys come from the source, values from the query. What a key finds must hand over its own value.",
+        ),
+        (
+            lambda x, s, *w: cross_with(x, x, s, *w),
+            "Keys come from the query, values from the source. What a key finds must hand over its own value.",
+        ),
+        (
+            lambda x, s, *w: cross_with(x, s, s, *w, width=w[2].shape[-1]),
+            "You scale by √d_v. A score is a product of query and key.",
+        ),
+        (
+            lambda x, s, *w: cross_with(x, s, s, *w, width=x.shape[-1]),
+            "You scale by the width of a token. How wide is a query?",
+        ),
         (lambda x, s, *w: cross_with(x, s, s, *w, width=1), "The scores are not scaled."),
-        (lambda x, s, *w: cross_with(x, s, s, *w, axis=-2),
-         "The softmax runs over the queries. Each query shares out its weight over the *source*."),
-    ))
+        (
+            lambda x, s, *w: cross_with(x, s, s, *w, axis=-2),
+            "The softmax runs over the queries. Each query shares out its weight over the *source*.",
+        ),
+    ),
+)
 
 
 def choose_masks():
@@ -284,33 +417,52 @@ def choose_masks():
 
 
 CHOOSE_MASKS = Exercise(
-    title="Choose the mask", difficulty=3, minutes=5, reference=choose_masks,
+    title="Choose the mask",
+    difficulty=3,
+    minutes=5,
+    reference=choose_masks,
     task="Which mask does each need, at least? Write five of the words `none`, `causal`, `padding`, `both`, as a "
-         "tuple of strings.\n\n1. A text generator trains on pieces of equal length.\n2. An encoder reads a batch of "
-         "sentences of different lengths.\n3. A translator's decoder trains on target sentences of different lengths "
-         "(its self-attention).\n4. That decoder reads the source sentences, of different lengths (its "
-         "cross-attention).\n5. A text generator with a cache writes one more token of one sentence.",
-    hints=("Two questions each: is there filling among the *keys*? Would a query see a key of its own future?",
-           "The source of a translation is known before the first word is written.",
-           "With a cache, what lies in the future of the newest token?"),
+    "tuple of strings.\n\n1. A text generator trains on pieces of equal length.\n2. An encoder reads a batch of "
+    "sentences of different lengths.\n3. A translator's decoder trains on target sentences of different lengths "
+    "(its self-attention).\n4. That decoder reads the source sentences, of different lengths (its "
+    "cross-attention).\n5. A text generator with a cache writes one more token of one sentence.",
+    hints=(
+        "Two questions each: is there filling among the *keys*? Would a query see a key of its own future?",
+        "The source of a translation is known before the first word is written.",
+        "With a cache, what lies in the future of the newest token?",
+    ),
     mistakes=(
-        (("causal", "padding", "both", "both", "none"),
-         "Look at number 4. Is any word of the *source* in the future?"),
-        (("causal", "padding", "both", "none", "none"),
-         "Look at number 4. The sources differ in length: what stands at the end of the short ones?"),
-        (("causal", "padding", "both", "padding", "causal"),
-         "Look at number 5. The newest token is the last: which key would a causal mask close?"),
-        (("causal", "padding", "causal", "padding", "none"),
-         "Look at number 3. The targets differ in length: what stands at the end of the short ones?"),
-        (("causal", "padding", "padding", "padding", "none"),
-         "Look at number 3. In training all target words are there at once: may a word read the next?"),
-        (("causal", "both", "both", "padding", "none"),
-         "Look at number 2. An encoder does not write: may a word read what follows?"),
-        (("both", "padding", "both", "padding", "none"),
-         "Look at number 1. All pieces have equal length: is there any filling?"),
-        (("none", "padding", "both", "padding", "none"),
-         "Look at number 1. It learns to predict the next token: may it read it?"),
-    ))
+        (("causal", "padding", "both", "both", "none"), "Look at number 4. Is any word of the *source* in the future?"),
+        (
+            ("causal", "padding", "both", "none", "none"),
+            "Look at number 4. The sources differ in length: what stands at the end of the short ones?",
+        ),
+        (
+            ("causal", "padding", "both", "padding", "causal"),
+            "Look at number 5. The newest token is the last: which key would a causal mask close?",
+        ),
+        (
+            ("causal", "padding", "causal", "padding", "none"),
+            "Look at number 3. The targets differ in length: what stands at the end of the short ones?",
+        ),
+        (
+            ("causal", "padding", "padding", "padding", "none"),
+            "Look at number 3. In training all target words are there at once: may a word read the next?",
+        ),
+        (
+            ("causal", "both", "both", "padding", "none"),
+            "Look at number 2. An encoder does not write: may a word read what follows?",
+        ),
+        (
+            ("both", "padding", "both", "padding", "none"),
+            "Look at number 1. All pieces have equal length: is there any filling?",
+        ),
+        (
+            ("none", "padding", "both", "padding", "none"),
+            "Look at number 1. It learns to predict the next token: may it read it?",
+        ),
+    ),
+)
 
 
 def drop(weights, p, training):
@@ -337,34 +489,55 @@ def what_is_dropped(answer, weights, p, training):
 
 
 DROP = Exercise(
-    title="Dropout on the weights", difficulty=2, minutes=4, reference=drop, run=what_is_dropped,
+    title="Dropout on the weights",
+    difficulty=2,
+    minutes=4,
+    reference=drop,
+    run=what_is_dropped,
     task="Drop weights in training, each on its own, and leave them alone otherwise. In training a weight is either 0 "
-         "or divided by 1 - p. The check counts the zeros, and by what the other weights were multiplied.",
+    "or divided by 1 - p. The check counts the zeros, and by what the other weights were multiplied.",
     inputs=[(rand(2, 101, 103).softmax(-1), p, training) for p in (0.5, 0.2) for training in (True, False)],
-    hints=("`F.dropout` has a third argument. What is its default?",
-           "Nothing has to be divided by hand: F.dropout does it."),
+    hints=(
+        "`F.dropout` has a third argument. What is its default?",
+        "Nothing has to be divided by hand: F.dropout does it.",
+    ),
     mistakes=(
-        (lambda w, p, training: F.dropout(w, p),
-         "Yours keeps dropping when `training` is False: the functional form, and a fresh nn.Dropout, think they are "
-         "in training unless told. model.eval() does not reach them."),
+        (
+            lambda w, p, training: F.dropout(w, p),
+            "Yours keeps dropping when `training` is False: the functional form, and a fresh nn.Dropout, think they "
+            "are in training unless told. model.eval() does not reach them.",
+        ),
         (lambda w, p, training: w, "Nothing is ever dropped."),
         (lambda w, p, training: F.dropout(w, float(training)), "You pass `training` in the place of p."),
         (lambda w, p, training: F.dropout(w, p, not training), "Yours drops outside of training. Look at the flag."),
-        (lambda w, p, training: w * (torch.rand(w.shape) >= p) if training else w,
-         "Dropped weights are 0, but the rest keeps its size, so the sum shrinks on average. By what are the kept "
-         "ones divided?"),
-        (lambda w, p, training: F.dropout1d(w, p, training),
-         "Whole rows, whole columns or the same places in every sentence become 0 at once. Every weight should be "
-         "drawn on its own: is your random mask as large as the weights?"),
-        (lambda w, p, training: F.normalize(F.dropout(w, p, training), p=1, dim=-1),
-         "You bring each row back to a sum of 1. Dropout does not: after it the rows sum to 1 on average only."),
-        (lambda w, p, training: w * (torch.rand(w.shape) < p) / (1 - p) if training else w,
-         "Yours keeps a weight with probability p. p is the probability to *drop*: try p = 0.2 and count the zeros."),
-        (lambda w, p, training: F.dropout(w, 1 - p, training),
-         "You swapped keep and drop: p is the probability to *drop*."),
-        (lambda w, p, training: F.dropout(w, p, training) if training else w * (1 - p),
-         "Outside of training you shrink the weights. F.dropout has made up for the loss in training already."),
-    ))
+        (
+            lambda w, p, training: w * (torch.rand(w.shape) >= p) if training else w,
+            "Dropped weights are 0, but the rest keeps its size, so the sum shrinks on average. By what are the kept "
+            "ones divided?",
+        ),
+        (
+            lambda w, p, training: F.dropout1d(w, p, training),
+            "Whole rows, whole columns or the same places in every sentence become 0 at once. Every weight should be "
+            "drawn on its own: is your random mask as large as the weights?",
+        ),
+        (
+            lambda w, p, training: F.normalize(F.dropout(w, p, training), p=1, dim=-1),
+            "You bring each row back to a sum of 1. Dropout does not: after it the rows sum to 1 on average only.",
+        ),
+        (
+            lambda w, p, training: w * (torch.rand(w.shape) < p) / (1 - p) if training else w,
+            "Yours keeps a weight with probability p. p is the probability to *drop*: try p = 0.2 and count the zeros.",
+        ),
+        (
+            lambda w, p, training: F.dropout(w, 1 - p, training),
+            "You swapped keep and drop: p is the probability to *drop*.",
+        ),
+        (
+            lambda w, p, training: F.dropout(w, p, training) if training else w * (1 - p),
+            "Outside of training you shrink the weights. F.dropout has made up for the loss in training already.",
+        ),
+    ),
+)
 
 
 def batch_first(layer, x):
@@ -378,23 +551,37 @@ def batch_first_given(layer, x):
 
 
 BATCH_FIRST = Exercise(
-    title="Spot the bug: sentences that read each other", difficulty=3, minutes=5,
-    reference=batch_first, given=batch_first_given,
+    title="Spot the bug: sentences that read each other",
+    difficulty=3,
+    minutes=5,
+    reference=batch_first,
+    given=batch_first_given,
     task="The layer was made by `nn.MultiheadAttention(6, 2)`, without `batch_first=True`: it takes the *first* axis "
-         "for the tokens. This code runs and returns the right shape. But changing sentence 1 changes the output of "
-         "sentence 0. Mend it, and leave the layer as it is.",
+    "for the tokens. This code runs and returns the right shape. But changing sentence 1 changes the output of "
+    "sentence 0. Mend it, and leave the layer as it is.",
     inputs=[(torch_layer(rand, 6, 2, batch_first=False), rand(B, T, 6)) for B, T in ((2, 5), (1, 3), (3, 1), (3, 3))],
     hints=("Which axis does this layer take for the tokens?", "It wants (T, B, d_model), and returns that, too."),
     mistakes=(
-        (lambda layer, x: layer(*[x.transpose(0, 1)] * 3)[0],
-         "The layer reads the tokens now. Its output is (T, B, d_model): bring it back."),
-        (lambda layer, x: layer(*[x.reshape(x.shape[1], x.shape[0], -1)] * 3)[0].reshape(x.shape),
-         "A reshape has the right shape and mixes the sentences. Swapping two axes is something else."),
-        (lambda layer, x: layer(*[x.transpose(0, 1)] * 3)[0].reshape(x.shape),
-         "The way in is right. On the way back a reshape mixes the sentences: swap the axes."),
-        (lambda layer, x: layer(x, x, x)[0].transpose(0, 1),
-         "You swap the axes behind the layer only. It has then already mixed the sentences."),
-        (lambda layer, x: layer(*[x.transpose(0, 1)] * 3),
-         "Two results come back, output and weights. Only the output is asked."),
+        (
+            lambda layer, x: layer(*[x.transpose(0, 1)] * 3)[0],
+            "The layer reads the tokens now. Its output is (T, B, d_model): bring it back.",
+        ),
+        (
+            lambda layer, x: layer(*[x.reshape(x.shape[1], x.shape[0], -1)] * 3)[0].reshape(x.shape),
+            "A reshape has the right shape and mixes the sentences. Swapping two axes is something else.",
+        ),
+        (
+            lambda layer, x: layer(*[x.transpose(0, 1)] * 3)[0].reshape(x.shape),
+            "The way in is right. On the way back a reshape mixes the sentences: swap the axes.",
+        ),
+        (
+            lambda layer, x: layer(x, x, x)[0].transpose(0, 1),
+            "You swap the axes behind the layer only. It has then already mixed the sentences.",
+        ),
+        (
+            lambda layer, x: layer(*[x.transpose(0, 1)] * 3),
+            "Two results come back, output and weights. Only the output is asked.",
+        ),
         (lambda layer, x: layer(*[x.mT] * 3)[0], "You swap tokens with width. Which two axes are in the wrong order?"),
-    ))
+    ),
+)

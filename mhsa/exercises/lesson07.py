@@ -1,4 +1,5 @@
 """Lesson 7, heads in a real model: scores of a map, sub-words, and the output without a head."""
+
 import torch
 
 from mhsa.exercises.engine import Exercise, random_numbers
@@ -22,16 +23,22 @@ def sink_share(weights):
 
 
 SINK_SHARE = Exercise(
-    title="How much goes to the first token", difficulty=2, minutes=5, reference=sink_share,
+    title="How much goes to the first token",
+    difficulty=2,
+    minutes=5,
+    reference=sink_share,
     task="One score a head, over all sentences and all queries. There is no padding.",
-    inputs=[(maps(2, 3, 5, 5),), (maps(1, 7, 3, 3),), (maps(3, 1, 2, 2),)], run=measured,
+    inputs=[(maps(2, 3, 5, 5),), (maps(1, 7, 3, 3),), (maps(3, 1, 2, 2),)],
+    run=measured,
     hints=(
         "The first token as a *key* is a column. Which axis are the keys?",
         "`weights[..., 0]` has the shape (B, h, T). Which axes must go?",
     ),
     mistakes=(
-        (lambda w: w[:, :, 0].mean((0, 2)),
-         "You took the first *row*: what [CLS] gives. Its mean is 1/T for every head. Asked is what [CLS] gets."),
+        (
+            lambda w: w[:, :, 0].mean((0, 2)),
+            "You took the first *row*: what [CLS] gives. Its mean is 1/T for every head. Asked is what [CLS] gets.",
+        ),
         (lambda w: w[..., 0].sum((0, 2)), "You added up. A share lies between 0 and 1: take a mean."),
         (lambda w: w[..., 0].mean(2), "That is one number for each sentence and head. Average the sentences too."),
         (lambda w: w[..., 0].mean((1, 2)), "You averaged the heads away and kept the sentences. Which axis is h?"),
@@ -40,7 +47,8 @@ SINK_SHARE = Exercise(
         (lambda w: w[..., -1].mean((0, 2)), "That is the *last* token, [SEP]. The first one is number 0."),
         (lambda w: w[..., 0].amax((0, 2)), "That is the largest weight. Asked is the mean."),
         (lambda w: w[:, :, 1:, 0].mean((0, 2)), "You left the first query out. Here every query counts."),
-    ))
+    ),
+)
 
 
 def previous_share(weights):
@@ -49,33 +57,52 @@ def previous_share(weights):
 
 
 PREVIOUS_SHARE = Exercise(
-    title="Find a previous-token head", difficulty=3, minutes=7, reference=previous_share,
+    title="Find a previous-token head",
+    difficulty=3,
+    minutes=7,
+    reference=previous_share,
     task="Query t has the key t - 1 before it. The first query has none: it does not count.",
-    inputs=[(maps(2, 3, 5, 5),), (maps(1, 7, 3, 3),), (maps(3, 1, 2, 2),)], run=measured,
+    inputs=[(maps(2, 3, 5, 5),), (maps(1, 7, 3, 3),), (maps(3, 1, 2, 2),)],
+    run=measured,
     hints=(
         "Row 1, column 0; row 2, column 1; … Which line of the map is that?",
         "`diagonal(offset, dim1, dim2)` takes it: which sign has the offset below the main diagonal?",
         "There are T - 1 such places. The mean must divide by that.",
     ),
     mistakes=(
-        (lambda w: w.diagonal(1, 2, 3).mean((0, 2)),
-         "That line lies above the main diagonal: row t, column t + 1. It is the *next* token."),
+        (
+            lambda w: w.diagonal(1, 2, 3).mean((0, 2)),
+            "That line lies above the main diagonal: row t, column t + 1. It is the *next* token.",
+        ),
         (lambda w: w.diagonal(0, 2, 3).mean((0, 2)), "That is the main diagonal: each token reads itself."),
-        (lambda w: w.diagonal(-1, 2, 3).sum(2).mean(0) / w.shape[2],
-         "The first query has no token before it, and you divide by all T queries. How many do count?"),
+        (
+            lambda w: w.diagonal(-1, 2, 3).sum(2).mean(0) / w.shape[2],
+            "The first query has no token before it, and you divide by all T queries. How many do count?",
+        ),
         (lambda w: w.diagonal(-1, 2, 3).sum((0, 2)), "You added up. A share lies between 0 and 1: take a mean."),
-        (lambda w: w.diagonal(-1, 2, 3).mean(2), "That is one number for each sentence and head. Average the "
-                                                 "sentences too."),
+        (
+            lambda w: w.diagonal(-1, 2, 3).mean(2),
+            "That is one number for each sentence and head. Average the sentences too.",
+        ),
         (lambda w: w.diagonal(-1, 2, 3).mean((1, 2)), "You averaged the heads away. Which axis is h?"),
-        (lambda w: w.diagonal(-1).mean((0, 2)),
-         "`diagonal(-1)` runs over the first two axes, batch and heads. Name the axes of queries and keys."),
-        (lambda w: w.diagonal(-1).mean((0, 1)),
-         "Without dim1 and dim2, `diagonal` takes the batch for queries and the heads for keys. Name the axes."),
-        (lambda w: w[:, :, range(w.shape[2]), range(-1, w.shape[2] - 1)].mean((0, 2)),
-         "At i = 0, i - 1 is -1, and that is the *last* key. The first query does not count."),
-        (lambda w: (w.argmax(-1)[..., 1:] == torch.arange(w.shape[2] - 1)).double().mean((0, 2)),
-         "You count how often the token before gets the *most*. Asked is how much it gets."),
-    ))
+        (
+            lambda w: w.diagonal(-1).mean((0, 2)),
+            "`diagonal(-1)` runs over the first two axes, batch and heads. Name the axes of queries and keys.",
+        ),
+        (
+            lambda w: w.diagonal(-1).mean((0, 1)),
+            "Without dim1 and dim2, `diagonal` takes the batch for queries and the heads for keys. Name the axes.",
+        ),
+        (
+            lambda w: w[:, :, range(w.shape[2]), range(-1, w.shape[2] - 1)].mean((0, 2)),
+            "At i = 0, i - 1 is -1, and that is the *last* key. The first query does not count.",
+        ),
+        (
+            lambda w: (w.argmax(-1)[..., 1:] == torch.arange(w.shape[2] - 1)).double().mean((0, 2)),
+            "You count how often the token before gets the *most*. Asked is how much it gets.",
+        ),
+    ),
+)
 
 
 def relative_entropy(weights):
@@ -88,32 +115,47 @@ def plain_entropy(w):
 
 
 RELATIVE_ENTROPY = Exercise(
-    title="Broad or sharp", difficulty=2, minutes=5, reference=relative_entropy,
+    title="Broad or sharp",
+    difficulty=2,
+    minutes=5,
+    reference=relative_entropy,
     task="The entropy of a row is $-\\sum_k w_k \\log w_k$. Divide it by its maximum, which an even row has.",
     inputs=[(rand(2, 3, 5),), (rand(1, 2, 7),), (rand(2, 1, 3),), (torch.zeros(1, 1, 2).double(),)],
-    run=lambda answer, scores: answer(scores.softmax(-1)),          # rows stay rows when a gradient moves them
+    run=lambda answer, scores: answer(scores.softmax(-1)),  # rows stay rows when a gradient moves them
     hints=("An even row over T keys has the weights 1/T. What is its entropy?", "It is log T. What is T here?"),
     mistakes=(
-        (plain_entropy, "That is the entropy. Its maximum grows with T, so sentences of other lengths could not be "
-                        "compared. Divide by the maximum."),
+        (
+            plain_entropy,
+            "That is the entropy. Its maximum grows with T, so sentences of other lengths could not be "
+            "compared. Divide by the maximum.",
+        ),
         (lambda w: plain_entropy(w) / torch.tensor(2.0).log(), "That is in bits. Divide by the maximum, not by log 2."),
-        (lambda w: relative_entropy(w) / torch.tensor(2.0).log(),
-         "You use two logarithms with different bases. Take the same one for the entropy and for its maximum."),
+        (
+            lambda w: relative_entropy(w) / torch.tensor(2.0).log(),
+            "You use two logarithms with different bases. Take the same one for the entropy and for its maximum.",
+        ),
         (lambda w: relative_entropy(w.softmax(-1)), "The weights come from a softmax already. Another changes them."),
-        (lambda w: -plain_entropy(w) / torch.tensor(float(w.shape[-1])).log(),
-         "The sign: a logarithm of a weight is negative, and an entropy is not."),
-        (lambda w: 1 - plain_entropy(w) / torch.tensor(float(w.shape[-1])).log(),
-         "Yours is 1 for a sharp row and 0 for an even one: turned round."),
+        (
+            lambda w: -plain_entropy(w) / torch.tensor(float(w.shape[-1])).log(),
+            "The sign: a logarithm of a weight is negative, and an entropy is not.",
+        ),
+        (
+            lambda w: 1 - plain_entropy(w) / torch.tensor(float(w.shape[-1])).log(),
+            "Yours is 1 for a sharp row and 0 for an even one: turned round.",
+        ),
         (lambda w: plain_entropy(w) / w.shape[-1], "You divide by T. An even row has another entropy: work it out."),
         (lambda w: -w.log().mean(-1), "Each logarithm counts as much as its weight: multiply by it, then add."),
-        (lambda w: plain_entropy(w) / torch.tensor(float(w.shape[-2])).log(),
-         "You take the number of rows for the number of keys. Which axis do the weights of one row run along?"),
-    ))
+        (
+            lambda w: plain_entropy(w) / torch.tensor(float(w.shape[-2])).log(),
+            "You take the number of rows for the number of keys. Which axis do the weights of one row run along?",
+        ),
+    ),
+)
 
 
 def word_map(weights, word):
     """weights (T, T); word: a list of T numbers from 0, the word of each token, in order -> (W, W)."""
-    pieces = torch.nn.functional.one_hot(torch.tensor(word)).to(weights)            # (T, W)
+    pieces = torch.nn.functional.one_hot(torch.tensor(word)).to(weights)  # (T, W)
     return (pieces / pieces.sum(0)).mT @ weights @ pieces
 
 
@@ -125,43 +167,69 @@ def grouped(weights, word, rows, columns):
 
 
 WORD_MAP = Exercise(
-    title="From pieces to words", difficulty=4, minutes=10, reference=word_map,
+    title="From pieces to words",
+    difficulty=4,
+    minutes=10,
+    reference=word_map,
     task="A word may be cut in pieces: *tr ##om ##bon ##ist*. Make a map of words. What a word *gets* is the sum of "
-         "what its pieces get. What a word *gives* is the mean of what its pieces give. (Clark et al. 2019, section 4)",
-    inputs=[(rand(5, 5), [0, 0, 1, 2, 2]), (rand(7, 7), [0, 1, 1, 1, 2, 3, 3]), (rand(2, 2), [0, 1]),
-            (rand(3, 3), [0, 0, 0])],
-    run=lambda answer, scores, word: answer(scores.softmax(-1), word),      # rows stay rows when a gradient moves them
+    "what its pieces get. What a word *gives* is the mean of what its pieces give. (Clark et al. 2019, section 4)",
+    inputs=[
+        (rand(5, 5), [0, 0, 1, 2, 2]),
+        (rand(7, 7), [0, 1, 1, 1, 2, 3, 3]),
+        (rand(2, 2), [0, 1]),
+        (rand(3, 3), [0, 0, 0]),
+    ],
+    run=lambda answer, scores, word: answer(scores.softmax(-1), word),  # rows stay rows when a gradient moves them
     hints=(
         "Columns first: add the columns of one word.",
         "Then rows: the mean of the rows of one word. Does each new row sum to 1?",
         "`one_hot(torch.tensor(word))` is (T, W), 1 where a token belongs to a word. What does `weights @` it do?",
     ),
     mistakes=(
-        (lambda w, word: grouped(w, word, torch.sum, torch.sum),
-         "You added both rows and columns. A row of a word with two pieces now sums to 2."),
-        (lambda w, word: grouped(w, word, torch.mean, torch.mean),
-         "You averaged both. Then a word in two pieces gets half of what it should, and rows no longer sum to 1."),
-        (lambda w, word: grouped(w, word, torch.sum, torch.mean),
-         "Turned round: you added the rows and averaged the columns. Which of them are what a word *gets*?"),
-        (lambda w, word: grouped(w, word, lambda x, d: x.amax(d), torch.sum),
-         "You took the largest of the rows. Then a row no longer sums to 1."),
-        (lambda w, word: grouped(w, word, torch.mean, lambda x, d: x.amax(d)),
-         "You took the largest of the columns. What the other pieces get belongs to the word as well."),
-        (lambda w, word: grouped(w, word, lambda x, d: x[0], torch.sum),
-         "You kept the row of the first piece alone. The other pieces of the word ask, too."),
-        (lambda w, word: grouped(w, word, lambda x, d: x[-1], torch.sum),
-         "You kept the row of the last piece alone. The other pieces of the word ask, too."),
-        (lambda w, word: grouped(w, word, lambda x, d: x[0], lambda x, d: x[:, 0]),
-         "You kept the first pieces and dropped the others: what they got is lost, and rows no longer sum to 1."),
-        (lambda w, word: grouped(w, word, torch.sum, torch.sum).softmax(-1),
-         "A softmax makes every row sum to 1, and changes all shares. Average the rows in place of that."),
-    ))
+        (
+            lambda w, word: grouped(w, word, torch.sum, torch.sum),
+            "You added both rows and columns. A row of a word with two pieces now sums to 2.",
+        ),
+        (
+            lambda w, word: grouped(w, word, torch.mean, torch.mean),
+            "You averaged both. Then a word in two pieces gets half of what it should, and rows no longer sum to 1.",
+        ),
+        (
+            lambda w, word: grouped(w, word, torch.sum, torch.mean),
+            "Turned round: you added the rows and averaged the columns. Which of them are what a word *gets*?",
+        ),
+        (
+            lambda w, word: grouped(w, word, lambda x, d: x.amax(d), torch.sum),
+            "You took the largest of the rows. Then a row no longer sums to 1.",
+        ),
+        (
+            lambda w, word: grouped(w, word, torch.mean, lambda x, d: x.amax(d)),
+            "You took the largest of the columns. What the other pieces get belongs to the word as well.",
+        ),
+        (
+            lambda w, word: grouped(w, word, lambda x, d: x[0], torch.sum),
+            "You kept the row of the first piece alone. The other pieces of the word ask, too.",
+        ),
+        (
+            lambda w, word: grouped(w, word, lambda x, d: x[-1], torch.sum),
+            "You kept the row of the last piece alone. The other pieces of the word ask, too.",
+        ),
+        (
+            lambda w, word: grouped(w, word, lambda x, d: x[0], lambda x, d: x[:, 0]),
+            "You kept the first pieces and dropped the others: what they got is lost, and rows no longer sum to 1.",
+        ),
+        (
+            lambda w, word: grouped(w, word, torch.sum, torch.sum).softmax(-1),
+            "A softmax makes every row sum to 1, and changes all shares. Average the rows in place of that.",
+        ),
+    ),
+)
 
 
 def without_head(heads, w_o, i):
     """heads (B, h, T, d_v), w_o (h·d_v, d_model), i: a head from 0 -> (B, T, d_model), as if head i were zero."""
     B, h, T, d_v = heads.shape
-    kept = torch.cat([heads[:, :i], torch.zeros(B, 1, T, d_v).to(heads), heads[:, i + 1:]], 1)
+    kept = torch.cat([heads[:, :i], torch.zeros(B, 1, T, d_v).to(heads), heads[:, i + 1 :]], 1)
     return kept.transpose(1, 2).reshape(B, T, h * d_v) @ w_o
 
 
@@ -180,9 +248,12 @@ def own_term(heads, w_o, i, block):
 
 
 WITHOUT_HEAD = Exercise(
-    title="Remove a head", difficulty=3, minutes=8, reference=without_head,
+    title="Remove a head",
+    difficulty=3,
+    minutes=8,
+    reference=without_head,
     task="Zero ablation: head i hands over nothing, the others stay as they are. Then merge and project. Leave `heads` "
-         "as it is.",
+    "as it is.",
     inputs=[(rand(2, 3, 5, 7), rand(21, 11), 1), (rand(1, 3, 2, 5), rand(15, 4), 2), (rand(3, 2, 1, 3), rand(6, 5), 0)],
     hints=(
         "The output is the sum of one term a head: lesson 2, section 6.",
@@ -192,23 +263,44 @@ WITHOUT_HEAD = Exercise(
     mistakes=(
         (lambda heads, w_o, i: merged(heads, w_o), "All heads are still there."),
         (lambda heads, w_o, i: own_term(heads, w_o, i, i), "That is what head i adds. Asked is all the rest."),
-        (lambda heads, w_o, i: merged(heads, w_o) - own_term(heads, w_o, i, 0),
-         "You took the first block of W_O for the head's own. Head i has the rows from i·d_v on."),
-        (lambda heads, w_o, i: (merged(heads, w_o) - own_term(heads, w_o, i, i))
-         * (heads.shape[1] / max(heads.shape[1] - 1, 1)),
-         "You made the other heads larger, to make up for the missing one, as dropout does. An ablation leaves them."),
-        (lambda heads, w_o, i: merged(heads, w_o) - own_term(heads, w_o, i, i).mean((0, 1)),
-         "You took away the head's *mean* and left the rest of it. Zero ablation removes all it adds."),
-        (lambda heads, w_o, i: merged(heads, w_o) - own_term(heads, w_o, i, i)
-         + own_term(heads, w_o, i, i).mean((0, 1)),
-         "That is mean ablation: the head always hands over its mean. Here it hands over nothing."),
-        (lambda heads, w_o, i: merged(torch.cat([heads[:, :i], heads[:, i + 1:], 0 * heads[:, :1]], 1), w_o),
-         "You closed the gap: the heads after i moved up, and now meet the W_O rows of their neighbours."),
+        (
+            lambda heads, w_o, i: merged(heads, w_o) - own_term(heads, w_o, i, 0),
+            "You took the first block of W_O for the head's own. Head i has the rows from i·d_v on.",
+        ),
+        (
+            lambda heads, w_o, i: (
+                (merged(heads, w_o) - own_term(heads, w_o, i, i)) * (heads.shape[1] / max(heads.shape[1] - 1, 1))
+            ),
+            "You made the other heads larger, to make up for the missing one, as dropout does. An ablation leaves "
+            "them.",
+        ),
+        (
+            lambda heads, w_o, i: merged(heads, w_o) - own_term(heads, w_o, i, i).mean((0, 1)),
+            "You took away the head's *mean* and left the rest of it. Zero ablation removes all it adds.",
+        ),
+        (
+            lambda heads, w_o, i: (
+                merged(heads, w_o) - own_term(heads, w_o, i, i) + own_term(heads, w_o, i, i).mean((0, 1))
+            ),
+            "That is mean ablation: the head always hands over its mean. Here it hands over nothing.",
+        ),
+        (
+            lambda heads, w_o, i: merged(torch.cat([heads[:, :i], heads[:, i + 1 :], 0 * heads[:, :1]], 1), w_o),
+            "You closed the gap: the heads after i moved up, and now meet the W_O rows of their neighbours.",
+        ),
         (lambda heads, w_o, i: 0 * merged(heads, w_o), "All is zero. Only head i should be."),
-        (lambda heads, w_o, i: merged(heads, w_o) - own_term(heads, w_o, i - 1, i - 1),
-         "You removed head i - 1. Heads count from 0 here: head i is heads[:, i]."),
+        (
+            lambda heads, w_o, i: merged(heads, w_o) - own_term(heads, w_o, i - 1, i - 1),
+            "You removed head i - 1. Heads count from 0 here: head i is heads[:, i].",
+        ),
         (without_sentence, "`heads[i]` is a *sentence*: the first axis is the batch. Head i is heads[:, i]."),
-        (lambda heads, w_o, i: (heads * (torch.arange(heads.shape[1]) != i)[:, None, None]).reshape(
-            len(heads), heads.shape[2], -1) @ w_o,
-         "No transpose before the merge: rows of several tokens now meet in one. Lesson 3, the common trap, has this."),
-    ))
+        (
+            lambda heads, w_o, i: (
+                (heads * (torch.arange(heads.shape[1]) != i)[:, None, None]).reshape(len(heads), heads.shape[2], -1)
+                @ w_o
+            ),
+            "No transpose before the merge: rows of several tokens now meet in one. Lesson 3, the common trap, has "
+            "this.",
+        ),
+    ),
+)

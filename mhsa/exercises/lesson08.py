@@ -1,4 +1,5 @@
 """Lesson 8, how many heads: a pattern's least width, two columns that point, a silent head, and a width to aim at."""
+
 from math import pi
 
 import torch
@@ -17,7 +18,10 @@ def heads_for(d_model, width):
 
 
 HEADS_FOR = Exercise(
-    title="Heads of about this width", difficulty=2, minutes=5, reference=heads_for,
+    title="Heads of about this width",
+    difficulty=2,
+    minutes=5,
+    reference=heads_for,
     task="Choose h so that it divides d_model and d_k = d_model / h comes as near as it can to the wished width.",
     inputs=[(512, 64), (1600, 64), (1000, 64), (90, 64), (90, 62), (7, 64), (12288, 128), (96, 50)],
     hints=("First list all h that divide d_model.", "Then compare their widths with the wish: which is nearest?"),
@@ -25,17 +29,26 @@ HEADS_FOR = Exercise(
         (lambda d, w: d // w, "Does that divide d_model? Try 1000; and for d_model = 7 it is no head at all."),
         (lambda d, w: max(1, d // w), "Never 0: good. But does it divide d_model? Try d_model = 1000."),
         (lambda d, w: round(d / w), "Rounded, it need not divide d_model: try d_model = 1000."),
-        (lambda d, w: min(16, heads_for(d, w)),
-         "You stop at 16 heads. GPT-2 XL has 25, GPT-3 has 96: nothing in attention ends at 16."),
+        (
+            lambda d, w: min(16, heads_for(d, w)),
+            "You stop at 16 heads. GPT-2 XL has 25, GPT-3 has 96: nothing in attention ends at 16.",
+        ),
         (lambda d, w: d // heads_for(d, w), "That is d_k, the width. How many heads of it are there?"),
-        (lambda d, w: min([h for h in range(1, d + 1) if d % h == 0], key=lambda h: abs(h - d / w)),
-         "You take the h nearest to d_model / width. Asked is the nearest *width*: try d_model = 90, width = 64."),
-        (lambda d, w: min([h for h in range(1, d + 1) if d % h == 0], key=lambda h: max(d / h / w, w * h / d)),
-         "You take the width whose *ratio* to the wish is nearest to 1. Asked is the smallest difference: try "
-         "d_model = 90, width = 64."),
-        (lambda d, w: max(h for h in range(1, d + 1) if d % h == 0 and d // h >= min(w, d)),
-         "Your heads are never narrower than the wish. One a little narrower may be nearer: try d_model = 1000."),
-    ))
+        (
+            lambda d, w: min([h for h in range(1, d + 1) if d % h == 0], key=lambda h: abs(h - d / w)),
+            "You take the h nearest to d_model / width. Asked is the nearest *width*: try d_model = 90, width = 64.",
+        ),
+        (
+            lambda d, w: min([h for h in range(1, d + 1) if d % h == 0], key=lambda h: max(d / h / w, w * h / d)),
+            "You take the width whose *ratio* to the wish is nearest to 1. Asked is the smallest difference: try "
+            "d_model = 90, width = 64.",
+        ),
+        (
+            lambda d, w: max(h for h in range(1, d + 1) if d % h == 0 and d // h >= min(w, d)),
+            "Your heads are never narrower than the wish. One a little narrower may be nearer: try d_model = 1000.",
+        ),
+    ),
+)
 
 
 def least_width(p):
@@ -54,36 +67,59 @@ def one_favourite(T):
 
 
 LEAST_WIDTH = Exercise(
-    title="How wide must the head be?", difficulty=4, minutes=8, reference=least_width,
+    title="How wide must the head be?",
+    difficulty=4,
+    minutes=8,
+    reference=least_width,
     task="Find the smallest d_k of a head that can make this very pattern. The tokens are independent, so q and k may "
-         "be any numbers you like.",
-    inputs=[(pattern(5, 2),), (pattern(7, 3),), (pattern(4, 4),), (pattern(6, 1),),
-            (torch.cat([x := pattern(5, 2), x[:1]])[:, [0, 1, 2, 3, 4, 0]].softmax(-1),),
-            (draw(1, 3).softmax(-1).expand(3, 3),), (one_favourite(7),)],
+    "be any numbers you like.",
+    inputs=[
+        (pattern(5, 2),),
+        (pattern(7, 3),),
+        (pattern(4, 4),),
+        (pattern(6, 1),),
+        (torch.cat([x := pattern(5, 2), x[:1]])[:, [0, 1, 2, 3, 4, 0]].softmax(-1),),
+        (draw(1, 3).softmax(-1).expand(3, 3),),
+        (one_favourite(7),),
+    ],
     hints=(
         "What do you know of the rank of q kᵀ?",
         "Which scores give the pattern back? The logarithm of it does. Which others?",
         "A number added to a whole row of scores changes no weight. Which one gives the lowest rank?",
     ),
     mistakes=(
-        (lambda p: torch.linalg.matrix_rank(p),
-         "That is the rank of the *weights*. The limit holds for the scores, before the softmax."),
-        (lambda p: torch.linalg.matrix_rank(p.log()),
-         "Nearly: the logarithm gives scores that work. Others work too, since adding a number to a row of scores "
-         "changes no weight. Take that freedom away first."),
-        (lambda p: torch.linalg.matrix_rank(p.log()) - 1,
-         "Often one less is enough, but not always. Try it on a pattern whose rows are all alike."),
-        (lambda p: torch.linalg.matrix_rank(p.log() - p.log().mean(-1, keepdim=True) - p.log().mean(0)
-                                            + p.log().mean()),
-         "You centre the columns too. A number added to a whole *column* of scores changes the weights."),
-        (lambda p: torch.linalg.matrix_rank(p.log() - p.log().amax(-1, keepdim=True)),
-         "To take the largest score of each row away changes no weight, but it can leave the rank too high. Which "
-         "other number of a row would you try?"),
+        (
+            lambda p: torch.linalg.matrix_rank(p),
+            "That is the rank of the *weights*. The limit holds for the scores, before the softmax.",
+        ),
+        (
+            lambda p: torch.linalg.matrix_rank(p.log()),
+            "Nearly: the logarithm gives scores that work. Others work too, since adding a number to a row of scores "
+            "changes no weight. Take that freedom away first.",
+        ),
+        (
+            lambda p: torch.linalg.matrix_rank(p.log()) - 1,
+            "Often one less is enough, but not always. Try it on a pattern whose rows are all alike.",
+        ),
+        (
+            lambda p: torch.linalg.matrix_rank(
+                p.log() - p.log().mean(-1, keepdim=True) - p.log().mean(0) + p.log().mean()
+            ),
+            "You centre the columns too. A number added to a whole *column* of scores changes the weights.",
+        ),
+        (
+            lambda p: torch.linalg.matrix_rank(p.log() - p.log().amax(-1, keepdim=True)),
+            "To take the largest score of each row away changes no weight, but it can leave the rank too high. Which "
+            "other number of a row would you try?",
+        ),
         (lambda p: len(p), "T is enough for every pattern. Asked is the least for this one."),
         (lambda p: len(p) - 1, "T - 1 is enough for every pattern. Asked is the least for this one."),
-        (lambda p: torch.linalg.matrix_rank(p - p.mean(-1, keepdim=True)),
-         "Centred, but not the scores: these are weights. What gives the scores back?"),
-    ))
+        (
+            lambda p: torch.linalg.matrix_rank(p - p.mean(-1, keepdim=True)),
+            "Centred, but not the scores: these are weights. What gives the scores back?",
+        ),
+    ),
+)
 
 
 def point_at(targets):
@@ -125,12 +161,20 @@ def with_growing_radius(targets):
 
 
 POINT_AT = Exercise(
-    title="Spot the bug: two columns that should point", difficulty=3, minutes=8, reference=point_at,
-    given=point_at_given, run=weights_on_targets,
+    title="Spot the bug: two columns that should point",
+    difficulty=3,
+    minutes=8,
+    reference=point_at,
+    given=point_at_given,
+    run=weights_on_targets,
     task="With d_k = 2, query i should give more than 0.99 of its weight to key `targets[i]`. The weights are "
-         "softmax(q kᵀ / √2). This code does not do it, for two reasons. Mend it.",
-    inputs=[(torch.tensor([2, 0, 4, 1, 3]),), (torch.tensor([7, 6, 5, 4, 3, 2, 1, 0, 8]),),
-            (torch.tensor([1, 1, 0]),), (torch.tensor([3, 3, 16, 0, 5, 9, 9, 12, 1, 2, 4, 6, 7, 8, 10, 11, 15]),)],
+    "softmax(q kᵀ / √2). This code does not do it, for two reasons. Mend it.",
+    inputs=[
+        (torch.tensor([2, 0, 4, 1, 3]),),
+        (torch.tensor([7, 6, 5, 4, 3, 2, 1, 0, 8]),),
+        (torch.tensor([1, 1, 0]),),
+        (torch.tensor([3, 3, 16, 0, 5, 9, 9, 12, 1, 2, 4, 6, 7, 8, 10, 11, 15]),),
+    ],
     hints=(
         "Print the T keys for T = 5. Are there five?",
         "Print the largest weight of a query. The favourite may be right, and still not get 0.99.",
@@ -138,18 +182,29 @@ POINT_AT = Exercise(
     ),
     mistakes=(
         (on_a_line, "Your keys lie on a line. Whatever the query, only the two ends can get the largest score."),
-        (lambda t: (500 * len(t)**2 * on_a_circle(len(t), len(t) - 1)[t], on_a_circle(len(t), len(t) - 1)),
-         "Your first and last key are the same point: a whole turn was cut into T - 1 steps."),
+        (
+            lambda t: (500 * len(t) ** 2 * on_a_circle(len(t), len(t) - 1)[t], on_a_circle(len(t), len(t) - 1)),
+            "Your first and last key are the same point: a whole turn was cut into T - 1 steps.",
+        ),
         (with_growing_radius, "Your keys are not equally long: a long one gets the weight that is meant for others."),
-        (lambda t: (500 * len(t)**2 * on_a_circle(len(t), len(t)), on_a_circle(len(t), len(t))),
-         "Each of your queries points at its own key. Where do the targets come in?"),
-        (lambda t: (500 * len(t)**2 * on_a_circle(len(t), len(t)), on_a_circle(len(t), len(t))[t]),
-         "You moved the keys, not the queries: key j now lies where key targets[j] should."),
-        (lambda t: (on_a_circle(len(t), len(t))[t], on_a_circle(len(t), len(t))),
-         "The right keys are ahead, but not by enough: the scores are too small for a sharp row."),
-        (lambda t: (-500 * len(t)**2 * on_a_circle(len(t), len(t))[t], on_a_circle(len(t), len(t))),
-         "Your queries point away from their keys: the largest score goes to the other side of the circle."),
-    ))
+        (
+            lambda t: (500 * len(t) ** 2 * on_a_circle(len(t), len(t)), on_a_circle(len(t), len(t))),
+            "Each of your queries points at its own key. Where do the targets come in?",
+        ),
+        (
+            lambda t: (500 * len(t) ** 2 * on_a_circle(len(t), len(t)), on_a_circle(len(t), len(t))[t]),
+            "You moved the keys, not the queries: key j now lies where key targets[j] should.",
+        ),
+        (
+            lambda t: (on_a_circle(len(t), len(t))[t], on_a_circle(len(t), len(t))),
+            "The right keys are ahead, but not by enough: the scores are too small for a sharp row.",
+        ),
+        (
+            lambda t: (-500 * len(t) ** 2 * on_a_circle(len(t), len(t))[t], on_a_circle(len(t), len(t))),
+            "Your queries point away from their keys: the largest score goes to the other side of the circle.",
+        ),
+    ),
+)
 
 
 def without_heads(concat, w_o, num_heads, removed):
@@ -171,28 +226,50 @@ def columns_of(w_o, num_heads, heads):
 
 
 WITHOUT_HEADS = Exercise(
-    title="Silence some heads", difficulty=3, minutes=6, reference=without_heads,
+    title="Silence some heads",
+    difficulty=3,
+    minutes=6,
+    reference=without_heads,
     task="The heads have done their work and lie side by side. Finish the layer, but leave some heads out. This is "
-         "what pruning tries out.",
-    inputs=[(draw(2, 3, 10), draw(10, 7), 5, [1, 3]), (draw(1, 1, 6), draw(6, 5), 3, [2]),
-            (draw(3, 5, 8), draw(8, 6), 2, [0]), (draw(5, 2, 12), draw(12, 3), 4, [])],
+    "what pruning tries out.",
+    inputs=[
+        (draw(2, 3, 10), draw(10, 7), 5, [1, 3]),
+        (draw(1, 1, 6), draw(6, 5), 3, [2]),
+        (draw(3, 5, 8), draw(8, 6), 2, [0]),
+        (draw(5, 2, 12), draw(12, 3), 4, []),
+    ],
     hints=(
         "Which columns of `concat` belong to head i?",
         "Set them to zero in a copy; or leave out these columns and the rows of `w_o` that meet them.",
     ),
     mistakes=(
-        (lambda x, w, h, out: switched_off(x, w, [c for c in range(len(w)) if c % h in out]),
-         "You take every h-th column. Heads lie side by side: head i owns d_v columns in a row."),
-        (lambda x, w, h, out: switched_off(x, w, out),
-         "You silence single columns. A head is d_v columns wide: which ones are they?"),
-        (lambda x, w, h, out: switched_off(x, w, [head * (w.shape[1] // h) + c for head in out
-                                                  for c in range(w.shape[1] // h)]),
-         "You divide the width of the *output* by h. The heads lie in the columns of `concat`: how wide is one?"),
-        (lambda x, w, h, out: x @ w - switched_off(x, w, columns_of(w, h, out)),
-         "These are the removed heads alone. Asked are all the others."),
-        (lambda x, w, h, out: switched_off(x, w, columns_of(w, h, out)) * h / (h - len(out)),
-         "You make the other heads louder, as dropout does in training. A removed head leaves the others as they are."),
+        (
+            lambda x, w, h, out: switched_off(x, w, [c for c in range(len(w)) if c % h in out]),
+            "You take every h-th column. Heads lie side by side: head i owns d_v columns in a row.",
+        ),
+        (
+            lambda x, w, h, out: switched_off(x, w, out),
+            "You silence single columns. A head is d_v columns wide: which ones are they?",
+        ),
+        (
+            lambda x, w, h, out: switched_off(
+                x, w, [head * (w.shape[1] // h) + c for head in out for c in range(w.shape[1] // h)]
+            ),
+            "You divide the width of the *output* by h. The heads lie in the columns of `concat`: how wide is one?",
+        ),
+        (
+            lambda x, w, h, out: x @ w - switched_off(x, w, columns_of(w, h, out)),
+            "These are the removed heads alone. Asked are all the others.",
+        ),
+        (
+            lambda x, w, h, out: switched_off(x, w, columns_of(w, h, out)) * h / (h - len(out)),
+            "You make the other heads louder, as dropout does in training. A removed head leaves the others as they "
+            "are.",
+        ),
         (lambda x, w, h, out: x @ w, "All heads still speak. Which part of `concat` is to go?"),
-        (lambda x, w, h, out: switched_off(x, w, columns_of(w, h, [h - 1 - i for i in out])),
-         "You count the heads from the other end: head 0 owns the first columns."),
-    ))
+        (
+            lambda x, w, h, out: switched_off(x, w, columns_of(w, h, [h - 1 - i for i in out])),
+            "You count the heads from the other end: head 0 owns the first columns.",
+        ),
+    ),
+)

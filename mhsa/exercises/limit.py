@@ -1,4 +1,5 @@
 """Stop code that never ends, on every system: it runs in a thread, so the main thread can hear an interrupt."""
+
 import contextlib
 import ctypes
 import threading
@@ -15,10 +16,10 @@ def call(fn: Callable, seconds: int | float):
     result, error, ended = [], [], threading.Event()
 
     def work():
-        with contextlib.suppress(Stopped):                          # asked again while it was ending
+        with contextlib.suppress(Stopped):  # asked again while it was ending
             try:
                 result.append(fn())
-            except BaseException as raised:                         # SystemExit too
+            except BaseException as raised:  # SystemExit too
                 error.append(raised)
         ended.set()
 
@@ -26,7 +27,7 @@ def call(fn: Callable, seconds: int | float):
     thread.start()
     try:
         end = time.monotonic() + seconds
-        while not ended.wait(0.05) and time.monotonic() < end:    # short: Windows hears an interrupt only between waits
+        while not ended.wait(0.05) and time.monotonic() < end:  # short: Windows hears an interrupt only between waits
             pass
     finally:
         stop(thread, ended)

@@ -1,4 +1,5 @@
 """What one call of an answer did, and how two such outcomes differ."""
+
 import copy
 import re
 import sys
@@ -14,19 +15,19 @@ from torch import Tensor
 from mhsa.exercises.limit import Stopped
 
 Leaf = Tensor | str
-SINGLE = 1e-5                                                       # the least tolerance for a result in float32
+SINGLE = 1e-5  # the least tolerance for a result in float32
 NOT_THE_LEARNERS = (sys.prefix, sys.base_prefix, str(Path(__file__).parents[1]))
 
 
 @dataclass
 class Outcome:
-    leaves: list[Leaf] = field(default_factory=list)               # the result, flat; empty if it holds no numbers
-    kind: str = ""                                                  # its type
-    plain: bool = False                                             # it holds no tensor
-    changed: list[str] = field(default_factory=list)               # names of inputs written over
-    unwritten: bool = False                                         # nothing came back
-    error: str = ""                                                 # what was raised
-    where: str = ""                                                 # on which line, with which shapes
+    leaves: list[Leaf] = field(default_factory=list)  # the result, flat; empty if it holds no numbers
+    kind: str = ""  # its type
+    plain: bool = False  # it holds no tensor
+    changed: list[str] = field(default_factory=list)  # names of inputs written over
+    unwritten: bool = False  # nothing came back
+    error: str = ""  # what was raised
+    where: str = ""  # on which line, with which shapes
 
 
 def observe(run: Callable, answer: object, inputs: Sequence, names: Sequence[str]) -> Outcome:
@@ -37,16 +38,17 @@ def observe(run: Callable, answer: object, inputs: Sequence, names: Sequence[str
         value = run(answer, *given)
     except Stopped:
         raise
-    except BaseException as error:                                  # a learner's sys.exit() is an answer like any other
+    except BaseException as error:  # a learner's sys.exit() is an answer like any other
         unwritten = isinstance(error, NotImplementedError) or (
-            isinstance(error, (AttributeError, TypeError)) and "ellipsis" in str(error))
+            isinstance(error, (AttributeError, TypeError)) and "ellipsis" in str(error)
+        )
         return Outcome(error=say(error), where=place(error), unwritten=unwritten)
     if value is None or value is ...:
         return Outcome(unwritten=True)
     changed = [name for name, before, after in zip(names, inputs, given) if not untouched(before, after)]
     try:
         return Outcome(flatten(value), type(value).__name__, plain=not tensors(value), changed=changed)
-    except Exception:                                               # whatever it is, it holds no numbers
+    except Exception:  # whatever it is, it holds no numbers
         return Outcome(kind=type(value).__name__, changed=changed)
 
 
@@ -107,10 +109,11 @@ def untouched(before: Any, after: Any) -> bool:
         return torch.equal(before, after)
     if isinstance(before, (list, tuple)):
         return len(before) == len(after) and all(map(untouched, before, after))
-    if isinstance(before, torch.nn.Module):                        # its numbers, and settings such as batch_first
+    if isinstance(before, torch.nn.Module):  # its numbers, and settings such as batch_first
         pairs = zip(before.modules(), after.modules(), strict=True)
         return all(map(torch.equal, before.parameters(), after.parameters())) and all(
-            settings(one) == settings(other) for one, other in pairs)
+            settings(one) == settings(other) for one, other in pairs
+        )
     return before == after
 
 
@@ -137,7 +140,7 @@ def text_difference(got: Leaf, want: Leaf) -> tuple[str, str] | None:
 
 
 def leaf_difference(got: Tensor, want: Tensor, tolerance: float) -> tuple[str, str] | None:
-    if want.dim() == 0 and got.numel() == 1:                        # tensor([4]) is a fine 4
+    if want.dim() == 0 and got.numel() == 1:  # tensor([4]) is a fine 4
         got = got.reshape(())
     if got.dim() == 0 and want.dim() == 1:
         return "a single number", f"{len(want)} numbers"
@@ -183,8 +186,14 @@ def show(number: bool | int | float, digits: int) -> str:
 
 def describe(inputs: Sequence, names: Sequence[str]) -> str:
     """q (2, 3, 5), num_heads=4: shapes of tensors, values of the rest."""
-    return ", ".join(f"{name} {shape(x)}" if tensors(x) else f"{name}={x}" if not isinstance(x, torch.nn.Module)
-                     else f"{name} {type(x).__name__}" for name, x in zip(names, inputs))
+    return ", ".join(
+        f"{name} {shape(x)}"
+        if tensors(x)
+        else f"{name}={x}"
+        if not isinstance(x, torch.nn.Module)
+        else f"{name} {type(x).__name__}"
+        for name, x in zip(names, inputs)
+    )
 
 
 def shape(x: Tensor | Sequence) -> str:
@@ -199,12 +208,18 @@ def say(error: BaseException) -> str:
 
 def place(error: BaseException) -> str:
     """The last line of the learner's own code, and the tensors it could see."""
-    own = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__)
-           if not frame.f_code.co_filename.startswith(NOT_THE_LEARNERS)]
+    own = [
+        (frame, line)
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if not frame.f_code.co_filename.startswith(NOT_THE_LEARNERS)
+    ]
     if not own:
         return ""
     frame, line = own[-1]
     source = traceback.FrameSummary(frame.f_code.co_filename, line, "").line
-    seen = [f"{name} {tuple(x.shape)}{'' if x.dtype == torch.float64 else f' {x.dtype}'}"
-            for name, x in frame.f_locals.items() if isinstance(x, Tensor)][:8]
+    seen = [
+        f"{name} {tuple(x.shape)}{'' if x.dtype == torch.float64 else f' {x.dtype}'}"
+        for name, x in frame.f_locals.items()
+        if isinstance(x, Tensor)
+    ][:8]
     return f"\n  in line {line}:  {source}" + (f"\n  shapes there:  {', '.join(seen)}" if seen else "")

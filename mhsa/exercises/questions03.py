@@ -1,72 +1,141 @@
 """The quiz of lesson 3."""
+
 from functools import partial
 
 from mhsa.exercises.quiz import Choice, Number, Option, Quiz
 
 QUESTIONS = (
-    Choice("`torch.arange(24).view(1, 4, 6)` is split into 2 heads. Which numbers does head 1 hold?", (
-        Option("[12, 13, 14], [15, 16, 17], [18, 19, 20], [21, 22, 23]",
-               "These are the last two tokens, whole: a bare view mixes tokens, section 10. A head holds a part of "
-               "*every* token."),
-        Option("[0, 1, 2], [6, 7, 8], [12, 13, 14], [18, 19, 20]",
-               "The right pattern, for head 0. Heads are counted from 0: section 1."),
-        Option("[3, 4, 5], [9, 10, 11], [15, 16, 17], [21, 22, 23]",
-               "Columns 3 to 5 of each token: the rows jump by 6, from token to token.", True),
-        Option("[1, 3, 5], [7, 9, 11], [13, 15, 17], [19, 21, 23]",
-               "These are the tokens in order, but every other column: the order (d h) of section 8. A head owns "
-               "neighbours."),
-    )),
-    Number("q has the shape (1, 5, 12) and lies in order. 4 heads are split off by view and transpose. How many places "
-           "from the start of the memory is head 2, token 3, column 1?", 43,
-           "The strides of (B, h, T, d_k) are (60, 3, 12, 1): 2 · 3 + 3 · 12 + 1.",
-           {40: "There it would lie if the numbers were stored head by head. The split moved no number: section 4.",
+    Choice(
+        "`torch.arange(24).view(1, 4, 6)` is split into 2 heads. Which numbers does head 1 hold?",
+        (
+            Option(
+                "[12, 13, 14], [15, 16, 17], [18, 19, 20], [21, 22, 23]",
+                "These are the last two tokens, whole: a bare view mixes tokens, section 10. A head holds a part of "
+                "*every* token.",
+            ),
+            Option(
+                "[0, 1, 2], [6, 7, 8], [12, 13, 14], [18, 19, 20]",
+                "The right pattern, for head 0. Heads are counted from 0: section 1.",
+            ),
+            Option(
+                "[3, 4, 5], [9, 10, 11], [15, 16, 17], [21, 22, 23]",
+                "Columns 3 to 5 of each token: the rows jump by 6, from token to token.",
+                True,
+            ),
+            Option(
+                "[1, 3, 5], [7, 9, 11], [13, 15, 17], [19, 21, 23]",
+                "These are the tokens in order, but every other column: the order (d h) of section 8. A head owns "
+                "neighbours.",
+            ),
+        ),
+    ),
+    Number(
+        "q has the shape (1, 5, 12) and lies in order. 4 heads are split off by view and transpose. How many places "
+        "from the start of the memory is head 2, token 3, column 1?",
+        43,
+        "The strides of (B, h, T, d_k) are (60, 3, 12, 1): 2 · 3 + 3 · 12 + 1.",
+        {
+            40: "There it would lie if the numbers were stored head by head. The split moved no number: section 4.",
             42: "You took column 1 of head 2 as number 1 · 4 + 2 of its token, the order (d h). A head owns "
-                "neighbouring columns: section 8.",
+            "neighbouring columns: section 8.",
             16: "You step 3 places from token to token. How many numbers of *other* heads lie in between? Section 4.",
-            44: "You count the first place as 1. The number at the very start lies 0 places from it: section 4."},
-           "Find the number's column in its token first, then count the tokens before it: section 4."),
-    Choice("Merging after `weights @ v` with 5 tokens and 3 heads. Which of these copy numbers to new memory?", (
-        Option("z.transpose(1, 2)", "It swaps two strides and moves nothing: section 4. The copy comes after it."),
-        Option("z.transpose(1, 2).contiguous()", "It lays the numbers out token by token, the one copy of section 5.",
-               True),
-        Option("z.transpose(1, 2).reshape(1, 5, 12)",
-               "No stride fits the joined axis, so reshape copies without saying so: section 7.", True),
-        Option("q.view(1, 5, 3, 4) before it, to split",
-               "The split is free. view writes new strides only, and would raise an error before it copies: "
-               "section 4."),
-    ), several=True),
-    Choice("You test your layer with one head only. Which mistakes go unnoticed?", (
-        Option("The split is view(B, h, T, d_k), without a transpose",
-               "With h = 1 both shapes are the same view: the common trap.", True),
-        Option("The softmax runs over queries", "One head has a whole map, and its rows no longer sum to 1. This one "
-                                                "needs several *tokens* to show, not heads: lesson 1, the trap."),
-        Option("A head takes its columns in the order (d h)", "A single head owns all columns, in the same order.",
-               True),
-        Option("The scores are divided by √d_model", "With one head d_k is d_model.", True),
-        Option("W_O is left out", "W_O mixes the columns of one head as of many: lesson 2, section 11. The loop would "
-                                  "differ at once."),
-    ), several=True),
-    Choice("Split and merge are both a bare view, without a transpose. The layer is causal. Which test fails?", (
-        Option("The output has the input's shape", "Both views have the right number of elements and the right "
-                                                   "shape: the first column of the table in section 10."),
-        Option("merge(split(x)) equals x", "The merge undoes the very split, right or wrong: the round trip of "
-                                           "section 10."),
-        Option("Changing the last token changes no earlier output",
-               "It sounds like proof, but this pair passes: later tokens stay at later places in memory. See *no "
-               "leak* in section 10."),
-        Option("The output equals that of a loop over heads", "The loop never splits, so it cannot share the mistake: "
-                                                              "section 10.", True),
-    )),
-    Choice("A file stores fused weights as (h 3 d), with h = 2. Your code reads them as (3 h d). What happens?", (
-        Option("An error, since the rows do not fit", "Both are 3 · h · d rows, so nothing can notice: section 9."),
-        Option("The right output: only the heads change their numbers",
-               "Renumbered heads would need only another W_O. Here rows of W_Q become keys and values: section 9 "
-               "compares the outputs."),
-        Option("The right shape, and other numbers", "Some rows that made queries now make keys or values: section "
-                                                     "9.", True),
-        Option("The right maps, and wrong values", "The blocks for q and k are cut at the wrong rows too, so the maps "
-                                                   "differ as well. Write the six blocks of section 9 down."),
-    )),
+            44: "You count the first place as 1. The number at the very start lies 0 places from it: section 4.",
+        },
+        "Find the number's column in its token first, then count the tokens before it: section 4.",
+    ),
+    Choice(
+        "Merging after `weights @ v` with 5 tokens and 3 heads. Which of these copy numbers to new memory?",
+        (
+            Option("z.transpose(1, 2)", "It swaps two strides and moves nothing: section 4. The copy comes after it."),
+            Option(
+                "z.transpose(1, 2).contiguous()",
+                "It lays the numbers out token by token, the one copy of section 5.",
+                True,
+            ),
+            Option(
+                "z.transpose(1, 2).reshape(1, 5, 12)",
+                "No stride fits the joined axis, so reshape copies without saying so: section 7.",
+                True,
+            ),
+            Option(
+                "q.view(1, 5, 3, 4) before it, to split",
+                "The split is free. view writes new strides only, and would raise an error before it copies: "
+                "section 4.",
+            ),
+        ),
+        several=True,
+    ),
+    Choice(
+        "You test your layer with one head only. Which mistakes go unnoticed?",
+        (
+            Option(
+                "The split is view(B, h, T, d_k), without a transpose",
+                "With h = 1 both shapes are the same view: the common trap.",
+                True,
+            ),
+            Option(
+                "The softmax runs over queries",
+                "One head has a whole map, and its rows no longer sum to 1. This one "
+                "needs several *tokens* to show, not heads: lesson 1, the trap.",
+            ),
+            Option(
+                "A head takes its columns in the order (d h)",
+                "A single head owns all columns, in the same order.",
+                True,
+            ),
+            Option("The scores are divided by √d_model", "With one head d_k is d_model.", True),
+            Option(
+                "W_O is left out",
+                "W_O mixes the columns of one head as of many: lesson 2, section 11. The loop would differ at once.",
+            ),
+        ),
+        several=True,
+    ),
+    Choice(
+        "Split and merge are both a bare view, without a transpose. The layer is causal. Which test fails?",
+        (
+            Option(
+                "The output has the input's shape",
+                "Both views have the right number of elements and the right "
+                "shape: the first column of the table in section 10.",
+            ),
+            Option(
+                "merge(split(x)) equals x",
+                "The merge undoes the very split, right or wrong: the round trip of section 10.",
+            ),
+            Option(
+                "Changing the last token changes no earlier output",
+                "It sounds like proof, but this pair passes: later tokens stay at later places in memory. See *no "
+                "leak* in section 10.",
+            ),
+            Option(
+                "The output equals that of a loop over heads",
+                "The loop never splits, so it cannot share the mistake: section 10.",
+                True,
+            ),
+        ),
+    ),
+    Choice(
+        "A file stores fused weights as (h 3 d), with h = 2. Your code reads them as (3 h d). What happens?",
+        (
+            Option("An error, since the rows do not fit", "Both are 3 · h · d rows, so nothing can notice: section 9."),
+            Option(
+                "The right output: only the heads change their numbers",
+                "Renumbered heads would need only another W_O. Here rows of W_Q become keys and values: section 9 "
+                "compares the outputs.",
+            ),
+            Option(
+                "The right shape, and other numbers",
+                "Some rows that made queries now make keys or values: section 9.",
+                True,
+            ),
+            Option(
+                "The right maps, and wrong values",
+                "The blocks for q and k are cut at the wrong rows too, so the maps "
+                "differ as well. Write the six blocks of section 9 down.",
+            ),
+        ),
+    ),
 )
 
 quiz = partial(Quiz, "lesson03", QUESTIONS)

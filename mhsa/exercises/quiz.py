@@ -1,4 +1,5 @@
 """A quiz is data too: questions, and for each answer what to say to it. Here they are asked, with ipywidgets."""
+
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
@@ -23,15 +24,16 @@ SIGNS = str.maketrans("−٫٬’\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}", "
 
 @dataclass(frozen=True)
 class Option:
-    text: str                                                       # plain, it stands on a control
-    why: str                                                        # said when it is chosen
+    text: str  # plain, it stands on a control
+    why: str  # said when it is chosen
     right: bool = False
 
 
 @dataclass(frozen=True)
 class Choice:
     """Choose the right option, or with `several` all that are right."""
-    text: str                                                       # may hold `code` and *emphasis*
+
+    text: str  # may hold `code` and *emphasis*
     options: Sequence[Option]
     several: bool = False
 
@@ -57,12 +59,13 @@ class Choice:
 @dataclass(frozen=True)
 class Number:
     """Type a number. Known wrong ones have their own words, all others share `otherwise`."""
+
     text: str
     answer: float
     why: str
     wrong: Mapping[float, str]
     otherwise: str
-    tolerance: float = 0.0                                          # absolute
+    tolerance: float = 0.0  # absolute
     how = "type a number"
     labels = ()
 
@@ -118,10 +121,13 @@ class Asked(VBox):
         self.feedback = HTML(layout=WIDE)
         self.button.on_click(self._check)
         if isinstance(question, Number):
-            self.controls[0].observe(self._check, names="value")   # Enter, or leaving the field
+            self.controls[0].observe(self._check, names="value")  # Enter, or leaving the field
         title = HTML(f"<b>{number}.</b> {to_html(question.text)} ({question.how})", layout=WIDE)
-        super().__init__([title, *self.controls, self.button, self.feedback], layout=Layout(margin="0 0 16px 0"),
-                         _dom_classes=("mhsa-question",))
+        super().__init__(
+            [title, *self.controls, self.button, self.feedback],
+            layout=Layout(margin="0 0 16px 0"),
+            _dom_classes=("mhsa-question",),
+        )
 
     def _judge(self) -> tuple[bool | None, list[str]]:
         first = self.controls[0]
@@ -141,8 +147,14 @@ class Asked(VBox):
 
 def make_controls(question: Question) -> list:
     if isinstance(question, Number):
-        return [Text(description="answer", placeholder="a number", continuous_update=False,
-                     style={"description_width": "initial"})]
+        return [
+            Text(
+                description="answer",
+                placeholder="a number",
+                continuous_update=False,
+                style={"description_width": "initial"},
+            )
+        ]
     if question.several:
         return [Checkbox(description=label, indent=False, layout=WIDE) for label in question.labels]
     return [RadioButtons(options=question.labels, index=None, layout=WIDE)]
@@ -154,7 +166,7 @@ class Quiz(VBox):
     def __init__(self, lesson: str, questions: Sequence[Question]):
         self.lesson = lesson
         self.asked = [Asked(i, question, self._record) for i, question in enumerate(questions, start=1)]
-        self.view = SvgView()                                       # it also keeps the arrow keys from JupyterLab
+        self.view = SvgView()  # it also keeps the arrow keys from JupyterLab
         super().__init__([*self.asked, self.view], _dom_classes=("mhsa-explorer",))
         self._show_score()
 
@@ -172,8 +184,13 @@ class Quiz(VBox):
         if best:
             line += f" Best so far: {best[0]} of {best[1]}."
         lines = [line, *wrap(trouble, 110)]
-        self.view.svg = picture(860, 12 + 22 * len(lines), "Score", " ".join(lines),
-                                *(text(words, 2, 20 + 22 * i, size=14) for i, words in enumerate(lines)))
+        self.view.svg = picture(
+            860,
+            12 + 22 * len(lines),
+            "Score",
+            " ".join(lines),
+            *(text(words, 2, 20 + 22 * i, size=14) for i, words in enumerate(lines)),
+        )
 
     def _repr_mimebundle_(self, **kwargs) -> dict:
         live: Any = super()._repr_mimebundle_(**kwargs)
@@ -185,6 +202,7 @@ def to_markdown(questions: Sequence[Question]) -> str:
     """The questions and options, without the answers."""
     parts = [f"**Quiz: {len(questions)} questions.** Run this cell to answer them."]
     for i, question in enumerate(questions, start=1):
-        parts.append("\n".join([f"{i}. {question.text} ({question.how})",
-                                *(f"   - {label}" for label in question.labels)]))
+        parts.append(
+            "\n".join([f"{i}. {question.text} ({question.how})", *(f"   - {label}" for label in question.labels)])
+        )
     return "\n\n".join(parts)

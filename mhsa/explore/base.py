@@ -1,4 +1,5 @@
 """What every explorer is: a state of named traits, a picture drawn from it, and controls that change it."""
+
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ from mhsa import checks
 from mhsa.draw.svg import describe, message
 from mhsa.explore.view import SvgView
 
-LARGEST = 1_000_000                                                # beyond it the divisors take too long
+LARGEST = 1_000_000  # beyond it the divisors take too long
 
 
 def divisors(n: int) -> list[int]:
@@ -25,6 +26,7 @@ def check_drawable(values: dict[str, Any]) -> None:
 
 class TiedHeads(HasTraits):
     """d_model and num_heads. A new d_model keeps num_heads if it still divides, else takes the next smaller divisor."""
+
     d_model = Int()
     num_heads = Int()
 
@@ -52,13 +54,13 @@ class Explorer(VBox):
 
     def _redraw(self, _change=None) -> None:
         values = self.state.trait_values()
-        if values == self._drawn:                                  # one action may change two traits: draw once
+        if values == self._drawn:  # one action may change two traits: draw once
             return
         self._drawn = values
         try:
             check_drawable(values)
             self.view.svg = self._draw(self.state)
-        except Exception as error:                                 # anything else would be lost in Jupyter's log
+        except Exception as error:  # anything else would be lost in Jupyter's log
             self.view.svg = message(str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}")
 
     def _repr_mimebundle_(self, **kwargs) -> dict:
@@ -83,7 +85,7 @@ class Choices(SelectionSlider):
     def set_state(self, sync_data: dict) -> None:
         try:
             super().set_state(sync_data)
-        except TraitError:                                         # picked among options that were just replaced
+        except TraitError:  # picked among options that were just replaced
             self.send_state()
 
 
@@ -96,7 +98,7 @@ def tie(state: HasTraits, name: str, control: Any, options: Callable[[], Sequenc
 
     def follow(_change=None):
         nonlocal following
-        following = True                                           # new options move a slider: that is no choice
+        following = True  # new options move a slider: that is no choice
         if options is not None:
             control.offer(options())
         if options is None or getattr(state, name) in control.options:

@@ -1,4 +1,5 @@
 """explore.heads(): h and d_model under sliders."""
+
 import torch
 from ipywidgets import Checkbox, HBox, IntSlider
 from traitlets import Bool, Int
@@ -15,6 +16,7 @@ LARGEST = 128
 
 class HeadsState(TiedHeads):
     """d_model, num_heads, is_causal, and the seed of the random weights."""
+
     is_causal = Bool()
     seed = Int()
 
@@ -35,8 +37,10 @@ def draw(state: HeadsState) -> str:
     allowed = causal_mask(len(SENTENCE)).tolist() if state.is_causal else None
     maps = weights(state).tolist()
     h, d_k = state.num_heads, state.d_model // state.num_heads
-    note = (f"d_model = {state.d_model} = {h} head{'s' * (h > 1)} × {d_k} column{'s' * (d_k > 1)} of Q, K and V. "
-            f"Random weights (seed {state.seed}), not learned: heads differ because their numbers do.")
+    note = (
+        f"d_model = {state.d_model} = {h} head{'s' * (h > 1)} × {d_k} column{'s' * (d_k > 1)} of Q, K and V. "
+        f"Random weights (seed {state.seed}), not learned: heads differ because their numbers do."
+    )
     return draw_heads(SENTENCE, maps, allowed=allowed, d_k=d_k, note=note)
 
 

@@ -1,4 +1,5 @@
 """explore.masks(): which keys a query may read, and what is left of its weights."""
+
 import torch
 from ipywidgets import Button, Checkbox, HBox, IntSlider
 from torch import Tensor
@@ -11,7 +12,7 @@ from mhsa.layers import attention
 from mhsa.masks import causal_mask, padding_mask
 from mhsa.toys import embed, words
 
-LARGEST = 6                                                        # more cells would be too small for their numbers
+LARGEST = 6  # more cells would be too small for their numbers
 D_K = 8
 
 
@@ -20,6 +21,7 @@ class MasksState(HasTraits):
 
     painted: None or a (T_q, T_k) mask, True = may attend, as a tensor or lists; kept as lists.
     """
+
     T_q = Int()
     T_k = Int()
     is_causal = Bool()
@@ -37,7 +39,7 @@ class MasksState(HasTraits):
 
     def _resize(self, change):
         """A full length stays full; what was painted on another grid is dropped."""
-        with self.hold_trait_notifications():                      # one redraw
+        with self.hold_trait_notifications():  # one redraw
             self.painted = None
             if change["name"] == "T_k":
                 was_full = self.length in (change["old"], self.T_k)
@@ -46,7 +48,7 @@ class MasksState(HasTraits):
     def press(self, key: str) -> None:
         """Close or open the cell "query,key" by hand."""
         q, k = map(int, key.split(","))
-        if q < self.T_q and k < self.T_k:                          # a press may come after the mask has shrunk
+        if q < self.T_q and k < self.T_k:  # a press may come after the mask has shrunk
             mask = torch.ones(self.T_q, self.T_k, dtype=torch.bool)
             mask = mask if self.painted is None else mask & torch.tensor(self.painted)
             mask[q, k] = ~mask[q, k]
@@ -67,8 +69,10 @@ def joined(state: MasksState) -> tuple[dict[str, Tensor], str]:
         masks["H"] = torch.tensor(state.painted)
         check_mask(masks["H"], (T_q, T_k), masks["H"].device)
         code.append("painted")
-    return ({letter: mask.expand(T_q, T_k) for letter, mask in masks.items()},
-            "mask = " + (" & ".join(code) or f"torch.ones({T_q}, {T_k}, dtype=torch.bool)"))
+    return (
+        {letter: mask.expand(T_q, T_k) for letter, mask in masks.items()},
+        "mask = " + (" & ".join(code) or f"torch.ones({T_q}, {T_k}, dtype=torch.bool)"),
+    )
 
 
 def draw(state: MasksState) -> str:
@@ -87,13 +91,20 @@ def draw(state: MasksState) -> str:
     q, k = embed(queries, D_K)[0] @ w_q, embed(keys, D_K)[0] @ w_k
     scores = q @ k.mT * D_K**-0.5
     weights = attention(q, k, k, mask)[1]
-    closed_by = [["".join(letter for letter, m in masks.items() if not m[i, j]) for j in range(T_k)]
-                 for i in range(T_q)]
+    closed_by = [
+        ["".join(letter for letter, m in masks.items() if not m[i, j]) for j in range(T_k)] for i in range(T_q)
+    ]
     return draw_masks(queries, keys, closed_by, scores.tolist(), weights.tolist(), code)
 
 
-def masks(T_q: int = 4, T_k: int | None = None, *, is_causal: bool = False, length: int | None = None,
-          painted: Tensor | None = None) -> Explorer:
+def masks(
+    T_q: int = 4,
+    T_k: int | None = None,
+    *,
+    is_causal: bool = False,
+    length: int | None = None,
+    painted: Tensor | None = None,
+) -> Explorer:
     """A causal, a padding and a hand-painted mask; scores, weights, and rows that may read nothing.
 
     T_k > T_q: the last T_q tokens ask, as with a cache. length: how many keys are real. painted: (T_q, T_k), True =

@@ -1,4 +1,5 @@
 """explore.one_vs_many(): the same story through one trained head and through several."""
+
 from functools import cache
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from mhsa.train import load_story_runs
 
 class OneVsManyState(HasTraits):
     """num_heads, one that was trained; query, a word of STORY; relation, one of RELATIONS."""
+
     num_heads = Int()
     query = Unicode()
     relation = Unicode()
@@ -24,6 +26,7 @@ class OneVsManyState(HasTraits):
 
 class Trained(NamedTuple):
     """What a trained layer does with STORY: weights (h, T, T), values (h, T, d_v), answers (T, m), places of words."""
+
     weights: Tensor
     values: Tensor
     answers: list[list[int]]
@@ -44,10 +47,10 @@ def trained() -> dict[int, Trained]:
 
 def side(layer: Trained, query: int, relation: str) -> Side:
     """One layer's part of the picture, in plain numbers."""
-    rows = layer.weights[:, query]                                                  # (h, T)
+    rows = layer.weights[:, query]  # (h, T)
     readers = {name: int(rows[:, table[query]].argmax()) for name, table in RELATIONS.items()}
     reader = readers[relation]
-    values = layer.values[reader]                                                   # (T, d_v)
+    values = layer.values[reader]  # (T, d_v)
     z = rows[reader] @ values
     T = len(STORY)
     unit = torch.cdist(values, values).sum() / (T * (T - 1))
@@ -72,14 +75,23 @@ def plane(points: Tensor) -> list[tuple[float, float]]:
 
 def draw(state: OneVsManyState) -> str:
     layers = trained()
-    for name, value, choices in (("num_heads", state.num_heads, layers), ("query", state.query, STORY),
-                                 ("relation", state.relation, RELATIONS)):
+    for name, value, choices in (
+        ("num_heads", state.num_heads, layers),
+        ("query", state.query, STORY),
+        ("relation", state.relation, RELATIONS),
+    ):
         if value not in choices:
             raise ValueError(f"{name}={short(value)} is not there; these are: {', '.join(map(str, choices))}")
     query = STORY.index(state.query)
     right = {name: table[query] for name, table in RELATIONS.items()}
-    return draw_one_vs_many(STORY, state.query, right, state.relation, side(layers[1], query, state.relation),
-                            side(layers[state.num_heads], query, state.relation))
+    return draw_one_vs_many(
+        STORY,
+        state.query,
+        right,
+        state.relation,
+        side(layers[1], query, state.relation),
+        side(layers[state.num_heads], query, state.relation),
+    )
 
 
 def one_vs_many(num_heads: int = 4, *, query: str = "them", relation: str = "antecedent") -> Explorer:

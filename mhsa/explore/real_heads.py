@@ -1,4 +1,5 @@
 """explore.real_heads(): the 72 heads of a trained model on your own sentence."""
+
 import re
 from functools import lru_cache
 from typing import NamedTuple
@@ -14,13 +15,14 @@ from mhsa.explore.base import Explorer, tie
 from mhsa.patterns import SHARES, SPECIAL, pattern_scores
 from mhsa.pretrained import MiniLM, ModelFilesError, check_texts, load_minilm
 
-LARGEST = 128                                                      # tokens; what the model was trained on
-BROAD = 0.85                                                       # from this share of the largest entropy on
+LARGEST = 128  # tokens; what the model was trained on
+BROAD = 0.85  # from this share of the largest entropy on
 SENTENCE = "Mia lost her keys, so she looked for the keys in her other bag."
 
 
 class RealHeadsState(HasTraits):
     """The text; the head that is read (layer from 1, head from 0); which pattern names heads, from which score on."""
+
     text = Unicode()
     layer = Int()
     head = Int()
@@ -30,6 +32,7 @@ class RealHeadsState(HasTraits):
 
 class Reading(NamedTuple):
     """What the model's heads did with a text: weights (L, h, T, T), drawn small, and each pattern's scores (L, h)."""
+
     tokens: list[str]
     weights: np.ndarray
     maps: Svg
@@ -49,15 +52,18 @@ def read(model: MiniLM, text: str) -> Reading:
             raise ValueError(f"{mark} is a mark that the model sets by itself. Leave it out of the text.")
     T = len(model.tokenizer.encode(text).ids)
     if T > LARGEST:
-        raise ValueError(f"This text has {T} tokens, and up to {LARGEST} are drawn: the model learned on texts of at "
-                         f"most {LARGEST}. Take a shorter one.")
-    if T == 2:                                                     # [CLS] [SEP]
+        raise ValueError(
+            f"This text has {T} tokens, and up to {LARGEST} are drawn: the model learned on texts of at "
+            f"most {LARGEST}. Take a shorter one."
+        )
+    if T == 2:  # [CLS] [SEP]
         raise ValueError("There is nothing to read yet. Type a sentence above, then press Enter.")
     if T == 3:
-        raise ValueError("This is a single token: whatever it reads, itself or a mark beside it, is a pattern. Type "
-                         "more words.")
+        raise ValueError(
+            "This is a single token: whatever it reads, itself or a mark beside it, is a pattern. Type more words."
+        )
     encoding = model.encode(text)
-    weights = torch.cat(encoding.weights)                          # (L, h, T, T)
+    weights = torch.cat(encoding.weights)  # (L, h, T, T)
     L, h, _, _ = weights.shape
     found = pattern_scores(encoding.tokens, weights.flatten(0, 1)[None])
     scores = {name: found["entropy" if name == "broad" else name].view(L, h).numpy() for name in PATTERNS}
@@ -92,8 +98,15 @@ def draw(state: RealHeadsState, reading: Reading) -> str:
     return draw_real_heads(*reading, names, state.layer, state.head, note)
 
 
-def real_heads(text: str = SENTENCE, layer: int = 1, head: int = 2, *, pattern: str = "any", least: float = 0.5,
-               model: MiniLM | None = None) -> Explorer:
+def real_heads(
+    text: str = SENTENCE,
+    layer: int = 1,
+    head: int = 2,
+    *,
+    pattern: str = "any",
+    least: float = 0.5,
+    model: MiniLM | None = None,
+) -> Explorer:
     """Type a sentence, see all heads, pick one and read its map; colour and filter the heads by pattern; save it.
 
     layer from 1, head from 0. pattern: a name of mhsa.patterns.SHARES, "broad" or "any". Heads whose score is below
@@ -101,29 +114,42 @@ def real_heads(text: str = SENTENCE, layer: int = 1, head: int = 2, *, pattern: 
     """
     state = RealHeadsState(text=text, layer=layer, head=head, pattern=pattern, least=least)
     num_layers, num_heads = (model.num_layers, model.num_heads) if model else (6, 12)
-    sentence = Text(description="sentence", placeholder="type a sentence, then press Enter", continuous_update=False,
-                    layout=Layout(width="calc(100% - 4px)", max_width="856px"))
+    sentence = Text(
+        description="sentence",
+        placeholder="type a sentence, then press Enter",
+        continuous_update=False,
+        layout=Layout(width="calc(100% - 4px)", max_width="856px"),
+    )
     layers = IntSlider(min=1, max=num_layers, description="layer")
     heads = IntSlider(max=num_heads - 1, description="head")
     patterns = SelectionSlider(options=("any", *PATTERNS), description="pattern")
     score = FloatSlider(max=1, step=0.05, description="score from")
-    for name, control in (("text", sentence), ("layer", layers), ("head", heads), ("pattern", patterns),
-                          ("least", score)):
+    for name, control in (
+        ("text", sentence),
+        ("layer", layers),
+        ("head", heads),
+        ("pattern", patterns),
+        ("least", score),
+    ):
         tie(state, name, control)
     reading = lru_cache(8)(lambda text: read(model or minilm(), text))
 
     def picture(state: RealHeadsState) -> str:
         try:
             return draw(state, reading(state.text))
-        except ModelFilesError as error:                           # its text is the whole sentence, with the command
+        except ModelFilesError as error:  # its text is the whole sentence, with the command
             raise ValueError(str(error)) from error
 
-    saves = [Button(description=f"save as {kind}", tooltip=f"download this picture as {kind}")
-             for kind in ("SVG", "PNG")]
+    saves = [
+        Button(description=f"save as {kind}", tooltip=f"download this picture as {kind}") for kind in ("SVG", "PNG")
+    ]
     explorer = Explorer(state, picture, [HBox([sentence]), HBox([layers, heads]), HBox([patterns, score, *saves])])
     for button, kind in zip(saves, ("svg", "png")):
-        button.on_click(lambda _, kind=kind: explorer.view.send(
-            {"save": f"layer_{state.layer}_head_{state.head}.{kind}", "svg": standalone(explorer.view.svg)}))
+        button.on_click(
+            lambda _, kind=kind: explorer.view.send(
+                {"save": f"layer_{state.layer}_head_{state.head}.{kind}", "svg": standalone(explorer.view.svg)}
+            )
+        )
     explorer.view.on_msg(lambda _, content, __: jump(state, content["press"]))
     return explorer
 
@@ -131,5 +157,5 @@ def real_heads(text: str = SENTENCE, layer: int = 1, head: int = 2, *, pattern: 
 def jump(state: RealHeadsState, key: str) -> None:
     """A press on a thumbnail, key "layer.head", reads that head; on the name of a pattern, its first head."""
     if place := re.match(r"(\d+)\.(\d+)", key):
-        with state.hold_trait_notifications():                     # one redraw
+        with state.hold_trait_notifications():  # one redraw
             state.layer, state.head = map(int, place.groups())

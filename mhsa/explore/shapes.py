@@ -1,4 +1,5 @@
 """explore.shapes(): every element on its way through split and merge."""
+
 import math
 from collections import defaultdict
 from functools import lru_cache
@@ -17,11 +18,12 @@ from mhsa.trace import Step, trace_shapes
 BATCHES = (1, 2, 3)
 LENGTHS = (1, 2, 3, 4, 5, 6, 7, 8, 12, 1_000_000)
 WIDTHS = (4, 6, 8, 12, 16, 24, 48, 768, 12288)
-MOST = 64                                                          # elements that are drawn
+MOST = 64  # elements that are drawn
 
 
 class ShapesState(TiedHeads):
     """The sizes, the step shown (from 1), and whether the split is the wrong one."""
+
     batch = Int()
     tokens = Int()
     step = Int()
@@ -41,6 +43,7 @@ class ShapesState(TiedHeads):
 
 class Drawn(NamedTuple):
     """How many sentences, tokens and heads are drawn, which columns, and for how many tokens each score."""
+
     sentences: int
     tokens: int
     columns: list[int]
@@ -76,10 +79,17 @@ def draw(state: ShapesState) -> str:
         raise ValueError(f"step={state.step} is not one of the steps; 1 to {len(stages)} will do")
     some, current = drawn(B, T, d_model, h), stages[state.step - 1]
     is_score = current.step.axes == "B h T T"
-    notes = ["In a cell: its offset, the number of the score in memory." if is_score else
-             "In a cell: its number in the first tensor, and its token. Colour: the head that owns the column."]
-    counts = [(some.sentences, B, "sentences"), (some.pairs if is_score else some.tokens, T, "tokens"),
-              *([] if is_score else [(len(some.columns), d_model, "columns")]), (some.heads, h, "heads")]
+    notes = [
+        "In a cell: its offset, the number of the score in memory."
+        if is_score
+        else "In a cell: its number in the first tensor, and its token. Colour: the head that owns the column."
+    ]
+    counts = [
+        (some.sentences, B, "sentences"),
+        (some.pairs if is_score else some.tokens, T, "tokens"),
+        *([] if is_score else [(len(some.columns), d_model, "columns")]),
+        (some.heads, h, "heads"),
+    ]
     left_out = [f"{n} of {of:,} {what}" for n, of, what in counts if n < of]
     if left_out:
         notes.append(f"Drawn: {', '.join(left_out)}. … stands for the rest.")
@@ -97,8 +107,10 @@ def element_cells(steps: list[Step], some: Drawn) -> list[list[Cell]]:
         for i, place in enumerate(places):
             if place:
                 when[place].append(i + 1)
-        way = "; ".join(f"{', '.join(map(str, numbers))}: {list(index)}, offset {offset}"
-                        for (index, offset), numbers in when.items())
+        way = "; ".join(
+            f"{', '.join(map(str, numbers))}: {list(index)}, offset {offset}"
+            for (index, offset), numbers in when.items()
+        )
         for i, (step, place) in enumerate(zip(steps, places)):
             if place:
                 index, offset = place
@@ -133,10 +145,16 @@ def about(stage: Stage, named: list[str]) -> str:
         "scores": "One map for each head. A score belongs to a query and a key, so no single element of q is here.",
         "weights": "The softmax of each row, in new memory.",
         "mix the values": "The product writes its numbers head by head.",
-        "heads back": ("Contiguous: with one head or one token there is nothing to reorder." if step.is_contiguous else
-                       "The strides change places again. The columns of a token lie apart: no view can join them."),
-        "lay out anew": ("The one copy: token by token, its heads side by side." if step.copies else
-                         "It was contiguous: nothing is copied."),
+        "heads back": (
+            "Contiguous: with one head or one token there is nothing to reorder."
+            if step.is_contiguous
+            else "The strides change places again. The columns of a token lie apart: no view can join them."
+        ),
+        "lay out anew": (
+            "The one copy: token by token, its heads side by side."
+            if step.copies
+            else "It was contiguous: nothing is copied."
+        ),
         "merge the columns": "Heads and columns become one axis again.",
         "output": "W_O mixes the columns of all heads, so none belongs to one head.",
     }[step.name]
@@ -144,24 +162,30 @@ def about(stage: Stage, named: list[str]) -> str:
 
 def mixture(stage: Stage) -> str:
     """Which tokens are found in each head, or in each row, after the wrong split."""
-    groups: dict[int, dict[str, None]] = defaultdict(dict)         # a dict keeps the order
+    groups: dict[int, dict[str, None]] = defaultdict(dict)  # a dict keeps the order
     for cell in sorted(stage.cells, key=lambda cell: cell.index):
         groups[cell.index[1]][cell.word] = None
-    what, rule = (("head", "each head should hold every token") if stage.axes[1] == "h" else
-                  ("row", "each row should be one token, in order"))
+    what, rule = (
+        ("head", "each head should hold every token")
+        if stage.axes[1] == "h"
+        else ("row", "each row should be one token, in order")
+    )
     found = [f"{what} {i}: {', '.join(tokens)}" for i, tokens in groups.items()]
     rest = "; …" if len(found) > 4 else "; no other head has a number that is drawn." if len(found) == 1 else "."
     return f"Wrong: {rule}. Here {'; '.join(found[:4])}{rest}"
 
 
-def shapes(batch: int = 1, tokens: int = 4, d_model: int = 8, num_heads: int = 2, *, step: int = 1,
-           wrong_split: bool = False) -> Explorer:
+def shapes(
+    batch: int = 1, tokens: int = 4, d_model: int = 8, num_heads: int = 2, *, step: int = 1, wrong_split: bool = False
+) -> Explorer:
     """Split and merge step by step: the tensor, its memory, and where each element goes. step counts from 1."""
-    state = ShapesState(batch=batch, tokens=tokens, d_model=d_model, num_heads=num_heads, step=step,
-                        wrong_split=wrong_split)
-    last = lambda: 10 if state.wrong_split else 11                 # noqa: E731
-    length, width, heads, batches, steps = (Choices(options=[1], description=name)
-                                            for name in ("T", "d_model", "heads", "B", "step"))
+    state = ShapesState(
+        batch=batch, tokens=tokens, d_model=d_model, num_heads=num_heads, step=step, wrong_split=wrong_split
+    )
+    last = lambda: 10 if state.wrong_split else 11  # noqa: E731
+    length, width, heads, batches, steps = (
+        Choices(options=[1], description=name) for name in ("T", "d_model", "heads", "B", "step")
+    )
     play = Play(min=1, max=11, interval=1500, show_repeat=False, description="play the steps")
     wrong = Checkbox(description="wrong split", indent=False)
     tie(state, "batch", batches, options=lambda: sorted({*BATCHES, state.batch}))

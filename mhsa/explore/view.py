@@ -1,4 +1,5 @@
 """SvgView, the one part of the course that runs in the browser."""
+
 from pathlib import Path
 
 import anywidget
@@ -12,6 +13,7 @@ class SvgView(anywidget.AnyWidget):
     Enter, space or a click also sends {"press": key} (`on_msg`). `send` {"save": file name, "svg": text} to download a
     picture: the name ends with .svg or .png.
     """
+
     _esm = Path(__file__).with_name("view.js")
     _css = Path(__file__).with_name("view.css")
     svg = Unicode().tag(sync=True)

@@ -1,4 +1,5 @@
 """A real JupyterLab in a real Chromium, on a copy of the lessons. Used by the tests, latency.py and picture.py."""
+
 import json
 import os
 import re
@@ -25,8 +26,8 @@ from mhsa.draw.__main__ import CHROMIUM  # noqa: E402
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 SETTINGS = "JUPYTERLAB_SETTINGS_DIR"
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
-UPSTREAM = "Could not restore the debugger state"                  # JupyterLab says it of a kernel that ends meanwhile
-HERE = ".jp-NotebookPanel:not(.lm-mod-hidden)"                     # the notebook in front
+UPSTREAM = "Could not restore the debugger state"  # JupyterLab says it of a kernel that ends meanwhile
+HERE = ".jp-NotebookPanel:not(.lm-mod-hidden)"  # the notebook in front
 
 
 class Lab:
@@ -45,9 +46,13 @@ class Lab:
         save(self.settings / "@jupyterlab/apputils-extension/themes.jupyterlab-settings", theme=f"JupyterLab {theme}")
         page = self.browser.new_context(**{"viewport": {"width": 1400, "height": 1000}} | options).new_page()
         page.set_default_timeout(30_000)
-        page.problems = []                                         # errors in the console, requests to the outside
-        page.on("console", lambda message: message.type == "error" and not message.text.startswith(UPSTREAM)
-                and page.problems.append(message.text))
+        page.problems = []  # errors in the console, requests to the outside
+        page.on(
+            "console",
+            lambda message: (
+                message.type == "error" and not message.text.startswith(UPSTREAM) and page.problems.append(message.text)
+            ),
+        )
         page.on("pageerror", lambda error: page.problems.append(str(error)))
         ours = (self.url, "data:", "blob:")
         page.on("request", lambda request: request.url.startswith(ours) or page.problems.append(request.url))
@@ -89,8 +94,9 @@ class Lab:
         """Wait for the last cell, or for the first that fails: those after it never run."""
         prompts = f"[...document.querySelectorAll('{HERE} .jp-CodeCell .jp-InputPrompt')]"
         failed = f"document.querySelector('{HERE} .jp-OutputArea [data-mime-type*=error]')"
-        page.wait_for_function(f"() => {failed} || {prompts}.every(prompt => /\\d/.test(prompt.textContent))",
-                               timeout=240_000, polling=200)
+        page.wait_for_function(
+            f"() => {failed} || {prompts}.every(prompt => /\\d/.test(prompt.textContent))", timeout=240_000, polling=200
+        )
         self.wait_idle(page)
 
     def wait_idle(self, page) -> None:
@@ -123,6 +129,7 @@ def save(path: Path, **settings) -> None:
 @contextmanager
 def chromium() -> Iterator:
     from playwright.sync_api import sync_playwright
+
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield browser
@@ -135,23 +142,37 @@ def jupyterlab(browser, folder: Path, **variables: str) -> Iterator[Lab]:
     shutil.copytree(ROOT / "notebooks", folder / "root/notebooks")
     if (ROOT / "assets").exists():
         shutil.copytree(ROOT / "assets", folder / "root/assets")
-    homes = {SETTINGS: "settings", "JUPYTERLAB_WORKSPACES_DIR": "workspaces", "JUPYTER_DATA_DIR": "data",
-             "JUPYTER_RUNTIME_DIR": "runtime", "JUPYTER_CONFIG_DIR": "config"}
+    homes = {
+        SETTINGS: "settings",
+        "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
+        "JUPYTER_DATA_DIR": "data",
+        "JUPYTER_RUNTIME_DIR": "runtime",
+        "JUPYTER_CONFIG_DIR": "config",
+    }
     homes = {name: str(folder / home) for name, home in homes.items()} | {"JUPYTER_CONFIG_PATH": str(course.JUPYTER)}
-    homes |= {"PYTHONPATH": os.pathsep.join([str(ROOT), str(course.JUPYTER / "lean")]),
-              "MHSA_PROGRESS": str(folder / "progress.json")}      # not the user's own
+    homes |= {
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(course.JUPYTER / "lean")]),
+        "MHSA_PROGRESS": str(folder / "progress.json"),
+    }  # not the user's own
     (folder / "data").mkdir()
     notary = NotebookNotary(data_dir=str(folder / "data"))
-    for path in (folder / "root/notebooks").glob("*.ipynb"):       # as course.py does: then the stored pictures show
+    for path in (folder / "root/notebooks").glob("*.ipynb"):  # as course.py does: then the stored pictures show
         notary.sign(nbformat.read(path, as_version=4))
     settings = Path(homes[SETTINGS])
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     url, token = f"http://127.0.0.1:{port}", secrets.token_hex(8)
-    command = [sys.executable, "-m", "jupyterlab", "--no-browser", f"--port={port}",
-               f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={folder / 'root'}",
-               "--KernelManager.shutdown_wait_time=0.2"]            # a kernel that does not go by itself is ended soon
+    command = [
+        sys.executable,
+        "-m",
+        "jupyterlab",
+        "--no-browser",
+        f"--port={port}",
+        f"--IdentityProvider.token={token}",
+        f"--ServerApp.root_dir={folder / 'root'}",
+        "--KernelManager.shutdown_wait_time=0.2",
+    ]  # a kernel that does not go by itself is ended soon
     with open(folder / "log.txt", "w") as log:
         server = subprocess.Popen(command, env=os.environ | homes | variables, stdout=log, stderr=log)
     try:

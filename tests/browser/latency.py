@@ -4,6 +4,7 @@
 The clock starts at the browser's key event. It is read when the new picture stands in the page (an image: when it is
 decoded), and again in the next frame, when it is painted: headless Chromium paints 60 times a second.
 """
+
 import statistics
 import sys
 import tempfile
@@ -11,10 +12,16 @@ from pathlib import Path
 
 from lab import chromium, jupyterlab
 
-SLIDERS = {"explore.heads(24, 4)": "heads", "explore.shapes()": "step", "explore.parameters(768, 12)": "heads",
-           "explore.cost()": "tokens T", "explore.masks(length=3)": "padding",
-           "explore.real_heads()": "head", "explore.real_heads('the dog ' * 63)": "head",  # 128 tokens, the most
-           "explore.one_vs_many()": "heads"}                       # explorer: slider
+SLIDERS = {
+    "explore.heads(24, 4)": "heads",
+    "explore.shapes()": "step",
+    "explore.parameters(768, 12)": "heads",
+    "explore.cost()": "tokens T",
+    "explore.masks(length=3)": "padding",
+    "explore.real_heads()": "head",
+    "explore.real_heads('the dog ' * 63)": "head",  # 128 tokens, the most
+    "explore.one_vs_many()": "heads",
+}  # explorer: slider
 INTERACT = """%matplotlib inline
 import matplotlib.pyplot as plt
 from ipywidgets import SelectionSlider, interact
@@ -76,8 +83,11 @@ def main(presses: int) -> None:
     print(f"{'':35}   median      p95   median      p95   interact / this one")
     for name, samples in results.items():
         there, painted = zip(*samples)
-        figures = [figure for times in (there, painted)
-                   for figure in (statistics.median(times), statistics.quantiles(times, n=20)[-1])]
+        figures = [
+            figure
+            for times in (there, painted)
+            for figure in (statistics.median(times), statistics.quantiles(times, n=20)[-1])
+        ]
         print(f"{name:35}" + "".join(f"{figure:9.1f}" for figure in figures) + f"{slow / figures[0]:12.1f}")
 
 

@@ -1,4 +1,5 @@
 """The README's picture, taken from the running lesson 02: `python tests/browser/picture.py`."""
+
 import tempfile
 from pathlib import Path
 

@@ -1,4 +1,5 @@
 """Eyes and hands unlike ours: every explorer, quiz and form by axe and by keyboard alone, in both themes, at 400 %."""
+
 import re
 
 import pytest
@@ -11,7 +12,8 @@ SOURCES = {
     "predict": "from mhsa.exercises import lesson10\nlesson10.predict('P')",
     "points": "from mhsa.exercises.form import points\npoints(['What is a head?', 'Why √d_k?'])",
     "board": "from mhsa.exercises import board\nboard()",
-    "error": "explore.heads(d_model=8, num_heads=7)"}
+    "error": "explore.heads(d_model=8, num_heads=7)",
+}
 NAMES = [*SOURCES]
 # Contrast as WCAG 2.2 defines it. In JupyterLab axe measures it for fields alone (to axe, all below a body of no height
 # is hidden). Here: each text of a picture, at three places of its middle line, against what is painted below; and each
@@ -87,7 +89,7 @@ def test_all_is_there_with_answers_choices_and_a_question_open(page):
     quiz.get_by_role("button", name="Check").first.click()
     quiz.locator("[role=alert]").wait_for()
     form.get_by_role("button", name="holds", exact=True).first.click()
-    form.get_by_role("button", name="chosen: holds", exact=True).wait_for()       # told by more than a shade
+    form.get_by_role("button", name="chosen: holds", exact=True).wait_for()  # told by more than a shade
     board.get_by_role("button", name="Start over", exact=True).click()
     board.get_by_role("button", name="Keep my progress").wait_for()
     assert output(page, "error").locator(".mhsa-line").inner_text().startswith("num_heads=7 does not divide d_model=8")
@@ -97,7 +99,7 @@ def test_all_is_there_with_answers_choices_and_a_question_open(page):
 
 @pytest.mark.parametrize("theme", ["Light", "Dark"])
 def test_nothing_is_found_by_axe_and_every_text_stands_out(lab, page, theme):
-    if theme != "Light":                                           # as it was opened
+    if theme != "Light":  # as it was opened
         lab.change_theme(page, theme)
     assert page.locator(f"body[data-jp-theme-name='JupyterLab {theme}']").count() == 1
     rules = {} if theme == "Light" else {"runOnly": ["color-contrast"]}
@@ -120,27 +122,27 @@ def test_an_explorer_is_reached_changed_and_left_by_keyboard(page, name):
     stops = 0
     while area.evaluate("e => e.contains(document.activeElement)"):
         stops += 1
-        page.keyboard.press("Shift")                               # by keyboard: a script's focus need not be shown
+        page.keyboard.press("Shift")  # by keyboard: a script's focus need not be shown
         assert page.evaluate("window.focusSeen()"), page.evaluate("document.activeElement.outerHTML")
         kind = page.evaluate(KIND)
         before = page.evaluate(VALUE)
-        for key in KEYS.get(kind, []):                             # the second if the first leads out of the range
+        for key in KEYS.get(kind, []):  # the second if the first leads out of the range
             if page.evaluate(VALUE) == before:
                 page.keyboard.press(key)
         assert kind != "slider" or page.evaluate(HEARD) == page.evaluate(SEEN)
         assert kind not in KEYS or page.evaluate(VALUE) != before, page.evaluate("document.activeElement.outerHTML")
         page.keyboard.press("Tab")
     assert stops >= 4
-    for _ in range(12):                                            # over JupyterLab's own stops at the next cell
+    for _ in range(12):  # over JupyterLab's own stops at the next cell
         page.keyboard.press("Shift+Tab")
         if area.evaluate("e => e.contains(document.activeElement)"):
             break
-    part = area.locator("[data-key]:focus").get_attribute("aria-label")           # the picture, its last stop
+    part = area.locator("[data-key]:focus").get_attribute("aria-label")  # the picture, its last stop
     page.keyboard.press("ArrowRight")
     assert area.locator("[data-key]:focus").get_attribute("aria-label") != part
     for key in "xda":
         page.keyboard.press(key)
-    assert page.locator(".jp-Cell").count() == cells               # no key reached JupyterLab
+    assert page.locator(".jp-Cell").count() == cells  # no key reached JupyterLab
     assert page.locator(".jp-InputArea-editor").all_text_contents() == sources
 
 
@@ -157,11 +159,17 @@ def test_arrow_keys_stay_inside_a_question(page):
     assert chosen == [1, 2, 3, 0, 1]
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.title") == "Check question 4"
-    page.wait_for_timeout(1000)                                    # a press of a button overtakes a choice on its way
+    page.wait_for_timeout(1000)  # a press of a button overtakes a choice on its way
     page.keyboard.press("Enter")
-    question.locator("[role=alert]", has_text="b is").wait_for()                  # what the arrow chose was sent
-    names = {name: [box.locator("input").first.get_attribute("name") for box in output(page, name).locator(
-        ".widget-radio-box").all()] for name in NAMES if name.startswith("quiz")}
+    question.locator("[role=alert]", has_text="b is").wait_for()  # what the arrow chose was sent
+    names = {
+        name: [
+            box.locator("input").first.get_attribute("name")
+            for box in output(page, name).locator(".widget-radio-box").all()
+        ]
+        for name in NAMES
+        if name.startswith("quiz")
+    }
     flat = sum(names.values(), [])
     assert all(names.values()) and all(flat) and len({*flat}) == len(flat)
     assert quiz.get_by_role("group", name=re.compile("^4[.] The values of a head")).count() == 1
@@ -174,7 +182,7 @@ def test_a_form_is_walked_by_keyboard_and_keeps_its_keys(page, name):
     while area.evaluate("e => e.contains(document.activeElement)"):
         stops += 1
         page.keyboard.press("ArrowUp" if page.evaluate("document.activeElement.type") != "radio" else "Shift")
-        page.keyboard.press("x")                                   # JupyterLab would cut the cell
+        page.keyboard.press("x")  # JupyterLab would cut the cell
         assert page.evaluate("window.focusSeen()"), page.evaluate("document.activeElement.outerHTML")
         page.keyboard.press("Tab")
     assert stops >= 4 and page.locator(".jp-Cell").count() == cells
@@ -193,7 +201,7 @@ def test_one_line_is_spoken_after_a_change_and_the_name_of_the_picture_is_its_ti
     assert handle.get_attribute("aria-label") == "heads" and handle.get_attribute("aria-valuetext") == "1"
     area.get_by_role("group", name="Attention maps of 1 head", exact=True).wait_for()
     area.locator("[data-key]").nth(3).focus()
-    assert spoken.inner_text().startswith("Attention maps")        # the cell's own label is read: not twice
+    assert spoken.inner_text().startswith("Attention maps")  # the cell's own label is read: not twice
 
 
 def test_nothing_moves_by_itself_nor_slides_where_motion_is_reduced(page):

@@ -1,4 +1,5 @@
 """A deck on a projector: without network, by keyboard, the question before its answer."""
+
 import os
 import subprocess
 import sys
@@ -10,9 +11,21 @@ from lab import ROOT
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
     folder = tmp_path_factory.mktemp("decks")
-    subprocess.run([sys.executable, "-m", "nbconvert", "--to", "slides", "--output-dir", folder,
-                    ROOT / "notebooks/01_one_head.ipynb"], check=True, capture_output=True,
-                   env=os.environ | {"JUPYTER_CONFIG_PATH": str(ROOT / ".jupyter")})
+    subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "nbconvert",
+            "--to",
+            "slides",
+            "--output-dir",
+            folder,
+            ROOT / "notebooks/01_one_head.ipynb",
+        ],
+        check=True,
+        capture_output=True,
+        env=os.environ | {"JUPYTER_CONFIG_PATH": str(ROOT / ".jupyter")},
+    )
     return folder / "01_one_head.slides.html"
 
 
@@ -45,7 +58,7 @@ def test_a_deck_goes_step_by_step(deck):
 
     deck.keyboard.press("ArrowDown")
     assert deck.get_by_role("heading", name="4. Weights").is_visible()
-    assert deck.locator("math:visible").count() >= 1               # drawn by the browser
+    assert deck.locator("math:visible").count() >= 1  # drawn by the browser
     deck.reload()
     assert deck.get_by_role("heading", name="4. Weights").is_visible()
     deck.keyboard.press("ArrowUp")

@@ -1,7 +1,8 @@
 """In a running, trusted notebook what a learner types is text: no script of theirs runs, nothing is fetched."""
 
 EVIL = '"><img src=/none onerror="hit=1"><script>hit=2</script>&lt;'
-CELLS = [f"""from traitlets import HasTraits, Unicode
+CELLS = [
+    f"""from traitlets import HasTraits, Unicode
 from mhsa import explore
 from mhsa.draw.heads import draw_heads
 from mhsa.exercises import lesson01 as ex
@@ -13,8 +14,11 @@ class State(HasTraits):
     token = Unicode(EVIL)
 
 Explorer(State(), lambda state: draw_heads([state.token, "b"], [[[0.5, 0.5]] * 2]), [])""",
-         "explore.real_heads()", "explore.one_vs_many(query='<img src=x onerror=hit=3>')", "ex.quiz()",
-         "def dot_scores(q, k):\n    raise ValueError(EVIL)\n\nprint(EVIL)\nex.DOT_SCORES.check(dot_scores)"]
+    "explore.real_heads()",
+    "explore.one_vs_many(query='<img src=x onerror=hit=3>')",
+    "ex.quiz()",
+    "def dot_scores(q, k):\n    raise ValueError(EVIL)\n\nprint(EVIL)\nex.DOT_SCORES.check(dot_scores)",
+]
 
 
 def test_nothing_that_is_typed_or_shown_becomes_a_script(lab):
@@ -31,7 +35,7 @@ def test_nothing_that_is_typed_or_shown_becomes_a_script(lab):
     page.keyboard.press("Enter")
     quiz.get_by_text("Type a number alone").wait_for()
     assert "query='<img src=x onerror=hit=3>' is not there" in story.locator("svg").get_attribute("aria-label")
-    assert page.locator(".jp-OutputArea").last.inner_text().count(EVIL) == 2        # printed, and told by the check
+    assert page.locator(".jp-OutputArea").last.inner_text().count(EVIL) == 2  # printed, and told by the check
 
     page.wait_for_timeout(300)
     assert page.evaluate("typeof hit") == "undefined"

@@ -1,4 +1,5 @@
 """Every explorer by keyboard: quick keys on its sliders leave a valid pair and its picture. And lesson 1's quiz."""
+
 import random
 
 import pytest
@@ -17,8 +18,10 @@ EXPLORERS = {
 
 @pytest.fixture(scope="module")
 def page(lab):
-    sources = [*(f"from mhsa import explore\nexplore.{name}" for name in EXPLORERS),
-               "from mhsa.exercises import questions01\nquestions01.quiz()"]
+    sources = [
+        *(f"from mhsa import explore\nexplore.{name}" for name in EXPLORERS),
+        "from mhsa.exercises import questions01\nquestions01.quiz()",
+    ]
     page = lab.run_cells("explorers", sources, "Dark")
     yield page
     page.context.close()
@@ -29,14 +32,16 @@ def test_quick_keys_leave_the_right_picture(lab, page, name):
     labels, says = EXPLORERS[name]
     number = list(EXPLORERS).index(name)
     explorer, rng = page.locator(".mhsa-explorer").nth(number), random.Random(number)
-    sliders = [explorer.locator(".widget-hslider").filter(has=page.locator(f".widget-label:text-is('{label}')"))
-               for label in labels]
+    sliders = [
+        explorer.locator(".widget-hslider").filter(has=page.locator(f".widget-label:text-is('{label}')"))
+        for label in labels
+    ]
     handles = [slider.locator(".noUi-handle").element_handle() for slider in sliders]
     for _ in range(40):
         rng.choice(handles).focus()
         page.keyboard.press(rng.choice(["ArrowRight", "ArrowLeft", "ArrowRight", "ArrowLeft", "Home", "End"]))
-    page.keyboard.press("ArrowLeft")                               # not the whole length: that needs no padding mask
-    page.wait_for_timeout(500)                                     # the last key's picture
+    page.keyboard.press("ArrowLeft")  # not the whole length: that needs no padding mask
+    page.wait_for_timeout(500)  # the last key's picture
     lab.wait_idle(page)
     values = [int(slider.locator(".widget-readout").inner_text().replace(",", "")) for slider in sliders]
     values += [values[0] // values[1]] if len(values) == 2 else []
@@ -54,7 +59,7 @@ def test_a_key_on_a_cell_paints_the_mask(page):
     page.keyboard.press("Enter")
     explorer.locator(f".mhsa-picture svg:not([aria-label='{before}'])").wait_for()
     assert "closed" in explorer.locator("[data-key]").first.get_attribute("aria-label").lower()
-    assert explorer.locator("[data-key]:focus").count() == 1       # the focus survived the redraw
+    assert explorer.locator("[data-key]:focus").count() == 1  # the focus survived the redraw
 
 
 def test_a_sentence_is_read_a_head_picked_and_the_picture_saved(page):
@@ -63,7 +68,7 @@ def test_a_sentence_is_read_a_head_picked_and_the_picture_saved(page):
     page.keyboard.press("Enter")
     explorer.locator(".mhsa-picture svg[aria-label*='[CLS] boats left the quiet bank [SEP]']").wait_for()
     explorer.locator("[data-key='2.3']").first.focus()
-    page.keyboard.press("ArrowDown")                               # from layer 2, head 3 to layer 3, head 3
+    page.keyboard.press("ArrowDown")  # from layer 2, head 3 to layer 3, head 3
     page.keyboard.press("Enter")
     explorer.locator(".mhsa-picture svg[aria-label^='Layer 3, head 3']").wait_for()
     for kind, start in (("SVG", b"<svg "), ("PNG", b"\x89PNG")):
@@ -101,14 +106,16 @@ def test_a_quiz_is_answered_by_keyboard_alone(page):
     quiz.locator("input[type=radio]").nth(1).focus()
     keys.press("Space")
     assert check(page, told[0]).startswith("✗ b is not right. 64 products are added up")
-    keys.press("Shift+Tab")                                        # from the button to the chosen option
-    keys.press("ArrowDown")                                        # from b to c
+    keys.press("Shift+Tab")  # from the button to the chosen option
+    keys.press("ArrowDown")  # from b to c
     assert check(page, told[0]).startswith("✓ c is right. One head is 1024 / 16 = 64 wide")
 
     keys.press("Tab")
-    keys.press("Space")                                            # a, of several
+    keys.press("Space")  # a, of several
     assert check(page, told[1]).split("\n") == [
-        "✓ a is right. The softmax of a row divides by the sum of that row.", "✗ Not all yet: 2 more are true."]
+        "✓ a is right. The softmax of a row divides by the sum of that row.",
+        "✗ Not all yet: 2 more are true.",
+    ]
 
     keys.press("Tab")
     keys.type("0.25")
@@ -122,5 +129,5 @@ def test_a_quiz_is_answered_by_keyboard_alone(page):
 
     score = quiz.locator(".mhsa-picture svg").get_attribute("aria-label")
     assert "3 of 6 answered, 2 right." in score
-    assert page.locator(".jp-Cell").count() == cells               # no key reached JupyterLab
+    assert page.locator(".jp-Cell").count() == cells  # no key reached JupyterLab
     assert page.problems == []

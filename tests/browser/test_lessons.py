@@ -1,4 +1,5 @@
 """Every lesson as a reader uses it: opened, run from the menu, each control moved by keyboard, seen in both themes."""
+
 import re
 
 import nbformat
@@ -6,11 +7,16 @@ import pytest
 from lab import HERE, ROOT
 
 LESSONS = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
-AHEAD = 2                                                          # lessons that run while another one is looked at
-WIDGET = r"^(explore\.\w+|ex\.quiz|board|predict|interview)\("     # a cell that shows one
+AHEAD = 2  # lessons that run while another one is looked at
+WIDGET = r"^(explore\.\w+|ex\.quiz|board|predict|interview)\("  # a cell that shows one
 OUTPUT = f"{HERE} .jp-OutputArea"
-BAD = ", ".join([f"{OUTPUT} [data-mime-type*='stderr']", f"{OUTPUT} [data-mime-type*='error']",
-                 *(f"{OUTPUT} :text('{words}')" for words in ("model not found", "Error displaying", "Loading"))])
+BAD = ", ".join(
+    [
+        f"{OUTPUT} [data-mime-type*='stderr']",
+        f"{OUTPUT} [data-mime-type*='error']",
+        *(f"{OUTPUT} :text('{words}')" for words in ("model not found", "Error displaying", "Loading")),
+    ]
+)
 DECODED = """images => Promise.allSettled(images.map(image => image.decode()))
     .then(results => results.filter(result => result.status === 'fulfilled').length)"""
 FILLS = """pictures => pictures.flatMap(svg => [...svg.querySelectorAll(':scope > text')].map(
@@ -31,11 +37,11 @@ def page(lab):
 def ran(lab, page, lesson):
     """Kernels are programs of their own, so the next lessons run meanwhile."""
     number = LESSONS.index(lesson)
-    for name in LESSONS[number:number + 1 + AHEAD]:
+    for name in LESSONS[number : number + 1 + AHEAD]:
         if name not in page.before:
             lab.show(page, f"{name}.ipynb")
             images, last = page.locator(f"{OUTPUT} img"), stored_pictures(name) - 1
-            if last >= 0:                                          # they come after the first cells
+            if last >= 0:  # they come after the first cells
                 images.nth(last).wait_for(state="attached")
             page.before[name] = images.evaluate_all(DECODED), bad(page)
             lab.start(page)
@@ -48,7 +54,7 @@ def ran(lab, page, lesson):
 
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_a_lesson_as_its_reader_uses_it(lab, page, lesson):
-    assert page.before[lesson] == (stored_pictures(lesson), [])    # before anything ran
+    assert page.before[lesson] == (stored_pictures(lesson), [])  # before anything ran
     assert bad(page) == []
 
     widgets = page.query_selector_all(f"{HERE} .mhsa-explorer")
@@ -79,8 +85,10 @@ def bad(page) -> list[str]:
 
 def inks_and_papers(page) -> list[list[float]]:
     """For each text on the ground of a live picture how light both are, from 0 to 1."""
-    return [[sum(map(float, re.findall(r"[\d.]+", fill)[:3])) / 765 for fill in pair]
-            for pair in page.locator(f"{HERE} {PICTURE}").evaluate_all(FILLS)]
+    return [
+        [sum(map(float, re.findall(r"[\d.]+", fill)[:3])) / 765 for fill in pair]
+        for pair in page.locator(f"{HERE} {PICTURE}").evaluate_all(FILLS)
+    ]
 
 
 def use(page, widget) -> None:
@@ -97,13 +105,13 @@ def use(page, widget) -> None:
     else:
         controls = widget.query_selector_all(":is(.noUi-handle, select, input, button):visible")
         for control in sorted(controls, key=lambda control: control.get_attribute("type") != "checkbox"):
-            move(page, widget, control)                            # boxes first: some change nothing in other places
+            move(page, widget, control)  # boxes first: some change nothing in other places
         point(page, widget)
 
 
 def move(page, explorer, control) -> None:
     kind, text = control.evaluate("control => [control.type, control.textContent]")
-    if kind is None:                                               # a slider's handle
+    if kind is None:  # a slider's handle
         least, now, most = (float(control.get_attribute(f"aria-value{which}")) for which in ("min", "now", "max"))
         if least < most:
             new_picture(page, explorer, control, "ArrowRight" if now < most else "ArrowLeft")
@@ -118,7 +126,7 @@ def move(page, explorer, control) -> None:
     elif text.startswith("save as"):
         with page.expect_download():
             press(page, control, "Enter")
-    else:                                                          # play, then stop; or clear, once a cell is painted
+    else:  # play, then stop; or clear, once a cell is painted
         if text.startswith("clear"):
             new_picture(page, explorer, explorer.query_selector("[data-key][tabindex='0']"), "Enter")
         new_picture(page, explorer, control, "Enter")
@@ -164,7 +172,7 @@ def fill_in(page, form, rows) -> None:
 
 def use_board(page, board) -> None:
     press(page, button(board, "Refresh"), "Enter")
-    for choice in ("Keep my progress", "Really start over"):       # the tests' own progress: see lab.py
+    for choice in ("Keep my progress", "Really start over"):  # the tests' own progress: see lab.py
         press(page, button(board, "Start over"), "Enter")
         board.wait_for_selector(f"button:text-is('{choice}')")
         press(page, button(board, choice), "Enter")

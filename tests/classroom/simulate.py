@@ -6,6 +6,7 @@ The hub runs assets/classroom/jupyterhub_config.py, as an open session, in a tem
 as it lies here. It needs git, the packages of assets/classroom/requirements.txt and configurable-http-proxy. The exit
 code is 1 if anything failed.
 """
+
 import argparse
 import asyncio
 import os
@@ -28,7 +29,7 @@ import psutil
 from student import LIMIT, Report, Student
 
 ROOT = Path(__file__).resolve().parents[2]
-WHOLE, SAMPLE = 3600, 10                                           # seconds: for the class, between two looks at memory
+WHOLE, SAMPLE = 3600, 10  # seconds: for the class, between two looks at memory
 
 
 def teachers_copy(folder: Path) -> Path:
@@ -48,12 +49,21 @@ def hub(folder: Path, password: str, report: Report):
     for one in sockets:
         one.close()
     url, log = f"http://127.0.0.1:{port}", folder / "log.txt"
-    command = [sys.executable, "-m", "jupyterhub",
-               f"--config={teachers_copy(folder) / 'assets/classroom/jupyterhub_config.py'}",
-               f"--JupyterHub.bind_url={url}", f"--JupyterHub.hub_port={hub_port}",
-               f"--ConfigurableHTTPProxy.api_url=http://127.0.0.1:{proxy_port}"]
-    own = {"HOME": str(folder), "XDG_STATE_HOME": str(folder / "state"), "MHSA_CLASS_PASSWORD": password,
-           "MHSA_CLASS_ROOT": "1"}
+    command = [
+        sys.executable,
+        "-m",
+        "jupyterhub",
+        f"--config={teachers_copy(folder) / 'assets/classroom/jupyterhub_config.py'}",
+        f"--JupyterHub.bind_url={url}",
+        f"--JupyterHub.hub_port={hub_port}",
+        f"--ConfigurableHTTPProxy.api_url=http://127.0.0.1:{proxy_port}",
+    ]
+    own = {
+        "HOME": str(folder),
+        "XDG_STATE_HOME": str(folder / "state"),
+        "MHSA_CLASS_PASSWORD": password,
+        "MHSA_CLASS_ROOT": "1",
+    }
     with open(log, "w") as stream:
         process = subprocess.Popen(command, cwd=folder, env=os.environ | own, stdout=stream, stderr=stream)
     try:
@@ -68,7 +78,7 @@ def hub(folder: Path, password: str, report: Report):
         yield url
     finally:
         if process.poll() is None:
-            process.terminate()                                    # the hub stops its servers, they their kernels
+            process.terminate()  # the hub stops its servers, they their kernels
         for one in psutil.wait_procs(processes(folder), 60)[1]:
             report.failures.append(f"still running a minute after the hub's end: {one}")
             one.kill()
@@ -79,11 +89,13 @@ def hub(folder: Path, password: str, report: Report):
 
 def processes(folder: Path) -> list[psutil.Process]:
     """All that the hub has started, in whatever way: their HOME is in the folder."""
+
     def home(process: psutil.Process) -> str:
         try:
             return process.environ().get("HOME", "")
-        except psutil.Error:                                       # another user's, or it has just ended
+        except psutil.Error:  # another user's, or it has just ended
             return ""
+
     return [process for process in psutil.process_iter() if home(process).startswith(str(folder))]
 
 
@@ -129,16 +141,21 @@ def total(sample: dict, kind: int) -> float:
 
 
 def tell(report: Report) -> None:
-    for what, values in (("server started", report.starts), ("first output, cell 0, with torch", report.first_cells),
-                         ("first output, other cells", report.other_cells)):
+    for what, values in (
+        ("server started", report.starts),
+        ("first output, cell 0, with torch", report.first_cells),
+        ("first output, other cells", report.other_cells),
+    ):
         if len(values) > 1:
             cuts = statistics.quantiles(values, n=100, method="inclusive")
             print(f"{what:33}p50 {cuts[49]:7.3f} s   p95 {cuts[94]:7.3f} s   most {max(values):7.3f} s")
     for when, sample in (("at the peak", report.peak), ("at the end", report.end)):
         for kind, what in enumerate(("PSS", "USS")):
             each = [used[kind] for name, used in sample.items() if name] or [0]
-            print(f"{what} {when:12} a student {statistics.mean(each):4.0f} MB, most {max(each):4.0f} MB   "
-                  f"hub and proxy {sample.get('', (0, 0))[kind]:4.0f} MB   all {total(sample, kind):6.0f} MB")
+            print(
+                f"{what} {when:12} a student {statistics.mean(each):4.0f} MB, most {max(each):4.0f} MB   "
+                f"hub and proxy {sample.get('', (0, 0))[kind]:4.0f} MB   all {total(sample, kind):6.0f} MB"
+            )
     print(f"{len(report.failures)} failures", *report.failures, sep="\n  ")
 
 
@@ -155,9 +172,12 @@ def main() -> None:
     if options.lesson not in lessons:
         parser.error(f"--lesson {options.lesson} is none; these are: {', '.join(lessons)}")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # so that what runs is ended too
-    print(f"{datetime.now():%Y-%m-%d %H:%M}  {platform.machine()}, {os.cpu_count()} cores, "
-          f"{psutil.virtual_memory().total / 2**30:.0f} GiB, load before the start {os.getloadavg()[0]:.1f}\n"
-          f"{options.students} students, lesson {options.lesson}, mean think time {options.think:g} s", flush=True)
+    print(
+        f"{datetime.now():%Y-%m-%d %H:%M}  {platform.machine()}, {os.cpu_count()} cores, "
+        f"{psutil.virtual_memory().total / 2**30:.0f} GiB, load before the start {os.getloadavg()[0]:.1f}\n"
+        f"{options.students} students, lesson {options.lesson}, mean think time {options.think:g} s",
+        flush=True,
+    )
     begun = time.perf_counter()
     report = asyncio.run(hold_class(options.students, options.lesson, options.think, options.seed))
     print(f"{report.cells} cells in {time.perf_counter() - begun:.0f} s, {report.reconnected} times channels closed")

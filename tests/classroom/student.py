@@ -1,4 +1,5 @@
 """One student of the simulated class, as the hub and JupyterLab see their browser: HTTP and a websocket."""
+
 import asyncio
 import json
 import random
@@ -11,9 +12,15 @@ from jupyter_client.session import Session
 from tornado.httpclient import HTTPRequest
 from tornado.websocket import WebSocketClosedError, websocket_connect
 
-LIMIT = 300                                                        # seconds, for one wait
-ASKED = ("api/kernelspecs", "api/terminals", "api/contents", "lab/api/settings", "lab/api/workspaces/default",
-         "lab/api/translations/default")                           # by JupyterLab's page, when it opens
+LIMIT = 300  # seconds, for one wait
+ASKED = (
+    "api/kernelspecs",
+    "api/terminals",
+    "api/contents",
+    "lab/api/settings",
+    "lab/api/workspaces/default",
+    "lab/api/translations/default",
+)  # by JupyterLab's page, when it opens
 OUTPUTS = {"stream", "display_data", "execute_result", "error", "execute_reply"}
 NOTE = "\nmy own note"
 
@@ -21,12 +28,12 @@ NOTE = "\nmy own note"
 @dataclass
 class Report:
     failures: list[str] = field(default_factory=list)
-    cells: int = 0                                                 # that ran to their end
-    reconnected: int = 0                                           # times that channels were found closed
-    starts: list[float] = field(default_factory=list)              # seconds from the click to JupyterLab's page
-    first_cells: list[float] = field(default_factory=list)         # seconds to the first output; imports torch
+    cells: int = 0  # that ran to their end
+    reconnected: int = 0  # times that channels were found closed
+    starts: list[float] = field(default_factory=list)  # seconds from the click to JupyterLab's page
+    first_cells: list[float] = field(default_factory=list)  # seconds to the first output; imports torch
     other_cells: list[float] = field(default_factory=list)
-    peak: dict = field(default_factory=dict)                       # student -> MB (PSS, USS); "": the hub itself
+    peak: dict = field(default_factory=dict)  # student -> MB (PSS, USS); "": the hub itself
     end: dict = field(default_factory=dict)
 
 
@@ -44,7 +51,7 @@ class Student:
             await self.sign_in(password)
             await self.start_server()
             notebook, cells = await self.open(path)
-            await self.run(cells[:len(cells) // 2])
+            await self.run(cells[: len(cells) // 2])
             self.doing = "saving"
             notebook["cells"][0]["source"] += NOTE
             await self.ask("PUT", f"{self.base}api/contents/{path}", json={"type": "notebook", "content": notebook})
@@ -83,7 +90,7 @@ class Student:
         """Press Start, wait as the page does until JupyterLab is there, and ask what its page asks."""
         self.doing, begun = "starting the server", time.perf_counter()
         while not (page := await self.client.get("/hub/spawn")).url.path.startswith(self.base):
-            if page.status_code not in (200, 429) or time.perf_counter() - begun > LIMIT:   # 429: too many at once
+            if page.status_code not in (200, 429) or time.perf_counter() - begun > LIMIT:  # 429: too many at once
                 raise RuntimeError(f"the hub answers {page.status_code} at {page.url}")
             await asyncio.sleep(int(page.headers.get("Retry-After", 1)))
         page.raise_for_status()
@@ -102,11 +109,13 @@ class Student:
 
     async def connect(self) -> None:
         request = self.client.build_request(
-            "GET", f"{self.base}api/kernels/{self.kernel}/channels?session_id={self.session.session}")
+            "GET", f"{self.base}api/kernels/{self.kernel}/channels?session_id={self.session.session}"
+        )
         url = str(request.url).replace("http", "ws", 1)
         self.close()
         self.channels = await websocket_connect(
-            HTTPRequest(url, headers={"Cookie": request.headers["Cookie"]}, request_timeout=LIMIT))
+            HTTPRequest(url, headers={"Cookie": request.headers["Cookie"]}, request_timeout=LIMIT)
+        )
 
     def close(self) -> None:
         if self.channels:
@@ -132,15 +141,17 @@ class Student:
 
     async def execute(self, code: str) -> float:
         """Run a cell to its end; seconds to the first output, or to the reply if there is none. An error raises."""
-        message = self.session.msg("execute_request", {"code": code, "silent": False, "store_history": True,
-                                                       "allow_stdin": False, "stop_on_error": True})
+        message = self.session.msg(
+            "execute_request",
+            {"code": code, "silent": False, "store_history": True, "allow_stdin": False, "stop_on_error": True},
+        )
         sent, first, awaited = time.perf_counter(), None, {"execute_reply", "idle"}
         await self.send(json.dumps(message | {"channel": "shell"}, default=str))
         while awaited:
             answer = await self.channels.read_message()
             if answer is None:
                 raise RuntimeError("the kernel's channels are closed")
-            answer = json.loads(answer) if isinstance(answer, str) else {}      # bytes: a widget's buffers
+            answer = json.loads(answer) if isinstance(answer, str) else {}  # bytes: a widget's buffers
             if answer.get("parent_header", {}).get("msg_id") != message["header"]["msg_id"]:
                 continue
             kind, content = answer["msg_type"], answer["content"]

@@ -1,4 +1,5 @@
 """Every program that the tests start, the lessons' kernels above all, runs without network: see sitecustomize.py."""
+
 import os
 from pathlib import Path
 

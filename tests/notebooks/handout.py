@@ -3,6 +3,7 @@
 Without solutions all outputs are cleared, so that nobody reads an answer before the question. With solutions the
 outputs stay, and each exercise holds the answer that its check compares with; `ex.NAME.solution()` shows the same.
 """
+
 import ast
 import importlib.util
 import inspect
@@ -39,7 +40,7 @@ def with_solutions(notebook, lesson) -> None:
             cell.source = "\n".join([*(line for line in imports if "mhsa" not in line), cell.source])
         elif cell.source in solutions:
             cell.source = solutions[cell.source]
-            cell.outputs, cell.execution_count = [], None           # it has not been run
+            cell.outputs, cell.execution_count = [], None  # it has not been run
 
 
 def main(args: list[str]) -> None:
@@ -51,7 +52,7 @@ def main(args: list[str]) -> None:
         name = f"mhsa.exercises.lesson{path.stem[:2]}"
         if not solved:
             without_outputs(notebook)
-        elif importlib.util.find_spec(name):                        # lesson 0 has no exercises
+        elif importlib.util.find_spec(name):  # lesson 0 has no exercises
             with_solutions(notebook, importlib.import_module(name))
         copy = HANDOUTS / f"{path.stem}{'-solutions' * solved}.ipynb"
         nbformat.write(notebook, copy)

@@ -2,6 +2,7 @@
 
 `.venv/bin/python tests/notebooks/insert_exercises.py notebooks/01_one_head.ipynb …`; run it again after a change.
 """
+
 import importlib
 import sys
 from pathlib import Path
@@ -12,8 +13,10 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 from mhsa.exercises import cells
 
 MAKE = {"markdown": new_markdown_cell, "code": new_code_cell}
-QUIZ = [("markdown", "quiz-heading", "## Quiz\n\nChoose, then check. Each answer has its own words."),
-        ("code", "quiz", "ex.quiz()")]
+QUIZ = [
+    ("markdown", "quiz-heading", "## Quiz\n\nChoose, then check. Each answer has its own words."),
+    ("code", "quiz", "ex.quiz()"),
+]
 
 
 def put(notebook, heading: str, made: list[tuple[str, str, str]]) -> None:
@@ -21,7 +24,7 @@ def put(notebook, heading: str, made: list[tuple[str, str, str]]) -> None:
     kept = [cell for cell in notebook.cells if cell.id not in {id for _, id, _ in made}]
     at, cell = next((i, cell) for i, cell in enumerate(kept) if cell.cell_type == "markdown" and heading in cell.source)
     before, _, after = cell.source.partition(heading)
-    if before.strip():                                              # the heading stands inside a cell: cut it in two
+    if before.strip():  # the heading stands inside a cell: cut it in two
         cell.source = before.rstrip()
         at += 1
         kept.insert(at, new_markdown_cell(heading + after, id=heading.strip("# ").lower().replace(" ", "-")))

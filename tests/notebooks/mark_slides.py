@@ -3,6 +3,7 @@
 A section begins a slide, a question a sub-slide; what answers it is a fragment, shown by the next key press.
 Run it again after a change: the tests compare.
 """
+
 import re
 import sys
 
@@ -11,9 +12,9 @@ from nbformat.v4 import new_markdown_cell
 from refresh import lessons
 
 HEADING, QUESTION = r"\n+(?=## )", r"\n+(?=\*\*Predict\.\*\*)"
-LINES = 24                                                          # of code that a slide shows
-PICTURE = 21                                                        # as many lines high
-TEXT_WIDTH = 90                                                     # letters in a line of text
+LINES = 24  # of code that a slide shows
+PICTURE = 21  # as many lines high
+TEXT_WIDTH = 90  # letters in a line of text
 
 
 def cut(notebook) -> None:
@@ -22,15 +23,18 @@ def cut(notebook) -> None:
     for cell in notebook.cells:
         cells.append(cell)
         if cell.cell_type == "markdown":
-            cell.source, *rest = [piece for part in re.split(HEADING, cell.source)
-                                  for piece in ([part] if part.startswith("## ") else re.split(QUESTION, part))]
+            cell.source, *rest = [
+                piece
+                for part in re.split(HEADING, cell.source)
+                for piece in ([part] if part.startswith("## ") else re.split(QUESTION, part))
+            ]
             cells += [new_markdown_cell(piece, id=f"{cell.id}-{n}") for n, piece in enumerate(rest, 2)]
     notebook.cells = cells
 
 
 def height(cell) -> int:
     """About how many lines of a slide the cell takes."""
-    lines = cell.source.partition("<details>")[0].splitlines()      # the rest is folded
+    lines = cell.source.partition("<details>")[0].splitlines()  # the rest is folded
     if cell.cell_type == "markdown":
         return sum(1 + len(line) // TEXT_WIDTH for line in lines)
     for out in cell.outputs:
@@ -48,17 +52,17 @@ def slide_types(cells) -> list[str]:
         before = cells[i - 1].source if i else ""
         if i == 0 or text.startswith("## "):
             kind, section = "slide", text.splitlines()[0]
-        elif text.startswith("### "):                               # an exercise or a question to think about
+        elif text.startswith("### "):  # an exercise or a question to think about
             kind = "subslide"
         elif "**Predict.**" in text:
             kind = "-" if before.startswith("## ") else "subslide"
         elif "**Predict.**" in before or used <= 3 or used + height(cell) <= LINES:
-            kind = "fragment"                                       # question and answer stay together, always
+            kind = "fragment"  # question and answer stay together, always
         else:
             kind = "subslide"
         checks = is_code and "nbval-ignore-output" in cells[i - 1].metadata.get("tags", [])
         if section == "## Quiz" or (section == "## Exercises" and is_code) or (i == 1 and is_code) or checks:
-            kind = "skip"                                           # what a class does itself, imports, assertions
+            kind = "skip"  # what a class does itself, imports, assertions
         else:
             used = height(cell) + (used if kind in ("-", "fragment") else 0)
         types.append(kind)
@@ -75,7 +79,7 @@ def mark(notebook) -> None:
 
 
 if __name__ == "__main__":
-    for path in (path for path in lessons(sys.argv[1:]) if path.match("[0-9]*")):     # the cheat sheet has no slides
+    for path in (path for path in lessons(sys.argv[1:]) if path.match("[0-9]*")):  # the cheat sheet has no slides
         notebook = nbformat.read(path, as_version=4)
         mark(notebook)
         nbformat.validate(notebook)

@@ -1,8 +1,11 @@
 """Python imports this by itself where this folder is on PYTHONPATH (see conftest.py): it cuts off the network."""
+
 import sys
 
-HOST = {"socket.connect": lambda socket, address: address[0] if isinstance(address, tuple) else "localhost",
-        "socket.getaddrinfo": lambda host, *_: host}
+HOST = {
+    "socket.connect": lambda socket, address: address[0] if isinstance(address, tuple) else "localhost",
+    "socket.getaddrinfo": lambda host, *_: host,
+}
 
 
 def refuse_outside(event: str, args: tuple) -> None:

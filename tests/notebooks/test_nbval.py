@@ -1,4 +1,5 @@
 """The stored notebooks are compared strictly, and `refresh` stores what a reader can see without a kernel."""
+
 import re
 import subprocess
 import sys
@@ -43,8 +44,9 @@ def test_refresh_stores_what_reads_without_a_kernel(tmp_path):
     assert path.read_bytes() == once
 
 
-@pytest.mark.parametrize("source, words", [("1 / 0", "ZeroDivisionError"),
-                                           ("import sys; print(3, file=sys.stderr)", "stderr")])
+@pytest.mark.parametrize(
+    "source, words", [("1 / 0", "ZeroDivisionError"), ("import sys; print(3, file=sys.stderr)", "stderr")]
+)
 def test_refresh_names_the_cell_that_fails_and_keeps_the_file(tmp_path, source, words):
     path = store(tmp_path / "b.ipynb", "x = 5", source)
     before = path.read_bytes()

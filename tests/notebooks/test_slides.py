@@ -1,4 +1,5 @@
 """Slides, decks and handouts: every lesson is marked, a deck loads nothing, every solution is right."""
+
 import os
 import re
 import subprocess
@@ -39,20 +40,52 @@ def test_the_stored_slide_types_are_those_of_the_rule(path):
 
 
 def test_a_question_comes_with_its_heading_and_before_its_answer():
-    notebook = new_notebook(cells=[
-        new_markdown_cell("# 5 · Title\n\n**Time** 7 minutes"), new_code_cell("import torch"),
-        new_markdown_cell("## 1. One\n\nA sentence."), new_markdown_cell("**Predict.** Two or three?"),
-        new_code_cell("print(3)", outputs=[new_output("stream", text="3\n")]),
-        new_markdown_cell("Three.\n\n**Predict.** And now?\n\n## 2. Two"),
-        new_code_cell("x\n" * LINES), new_markdown_cell("Too long for one slide."),
-        new_code_cell("time()", metadata={"tags": ["nbval-ignore-output"]}), new_code_cell("assert True"),
-        new_markdown_cell("## Exercises"), new_markdown_cell("### A card"), new_code_cell("f = ..."),
-        new_markdown_cell("## Quiz\n\nChoose."), new_code_cell("ex.quiz()"), new_markdown_cell("## Takeaways")])
+    notebook = new_notebook(
+        cells=[
+            new_markdown_cell("# 5 · Title\n\n**Time** 7 minutes"),
+            new_code_cell("import torch"),
+            new_markdown_cell("## 1. One\n\nA sentence."),
+            new_markdown_cell("**Predict.** Two or three?"),
+            new_code_cell("print(3)", outputs=[new_output("stream", text="3\n")]),
+            new_markdown_cell("Three.\n\n**Predict.** And now?\n\n## 2. Two"),
+            new_code_cell("x\n" * LINES),
+            new_markdown_cell("Too long for one slide."),
+            new_code_cell("time()", metadata={"tags": ["nbval-ignore-output"]}),
+            new_code_cell("assert True"),
+            new_markdown_cell("## Exercises"),
+            new_markdown_cell("### A card"),
+            new_code_cell("f = ..."),
+            new_markdown_cell("## Quiz\n\nChoose."),
+            new_code_cell("ex.quiz()"),
+            new_markdown_cell("## Takeaways"),
+        ]
+    )
     mark(notebook)
-    assert [cell.source.splitlines()[0] for cell in notebook.cells[5:8]] == ["Three.", "**Predict.** And now?",
-                                                                             "## 2. Two"]
-    assert types(notebook) == ["slide", "skip", "slide", "-", "fragment", "fragment", "subslide", "slide", "fragment",
-                               "subslide", "fragment", "skip", "slide", "subslide", "skip", "skip", "skip", "slide"]
+    assert [cell.source.splitlines()[0] for cell in notebook.cells[5:8]] == [
+        "Three.",
+        "**Predict.** And now?",
+        "## 2. Two",
+    ]
+    assert types(notebook) == [
+        "slide",
+        "skip",
+        "slide",
+        "-",
+        "fragment",
+        "fragment",
+        "subslide",
+        "slide",
+        "fragment",
+        "subslide",
+        "fragment",
+        "skip",
+        "slide",
+        "subslide",
+        "skip",
+        "skip",
+        "skip",
+        "slide",
+    ]
     once = deepcopy(notebook)
     mark(notebook)
     assert notebook == once and len({cell.id for cell in notebook.cells}) == len(notebook.cells)
@@ -60,11 +93,16 @@ def test_a_question_comes_with_its_heading_and_before_its_answer():
 
 def test_a_deck_loads_nothing_and_keeps_every_formula(tmp_path):
     path = ROOT / "notebooks/02_many_heads.ipynb"
-    subprocess.run([sys.executable, "-m", "nbconvert", "--to", "slides", "--output-dir", tmp_path, path], check=True,
-                   env=os.environ | {"JUPYTER_CONFIG_PATH": str(ROOT / ".jupyter")}, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-m", "nbconvert", "--to", "slides", "--output-dir", tmp_path, path],
+        check=True,
+        env=os.environ | {"JUPYTER_CONFIG_PATH": str(ROOT / ".jupyter")},
+        capture_output=True,
+    )
     html = (tmp_path / "02_many_heads.slides.html").read_text(encoding="utf-8")
-    loaded = re.findall(r"<(?:script|img|iframe)[^>]*\bsrc=\"([^\"]*)|<link[^>]*href=\"([^\"]*)|@import|\burl\((.*?)\)",
-                        html)
+    loaded = re.findall(
+        r"<(?:script|img|iframe)[^>]*\bsrc=\"([^\"]*)|<link[^>]*href=\"([^\"]*)|@import|\burl\((.*?)\)", html
+    )
     assert all(src.startswith("data:") for found in loaded for src in found if src)
     text = "\n".join(cell.source for cell in read(path).cells if cell.cell_type == "markdown")
     formulas = re.findall(r"\$\$.+?\$\$|\$.+?\$", re.sub(r"`[^`]*`", "", text), re.DOTALL)

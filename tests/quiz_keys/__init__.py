@@ -2,6 +2,7 @@
 
 A file for each lesson, in it a function for each question, and KEYS, which has them in the order of the questions.
 """
+
 from importlib import import_module
 
 KEYS = {lesson: import_module(f"quiz_keys.{lesson}").KEYS for lesson in (f"lesson{n:02}" for n in range(1, 11))}

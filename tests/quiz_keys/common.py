@@ -1,4 +1,5 @@
 """A layer with fixed weights, a comparison, a count."""
+
 import torch
 
 

@@ -1,17 +1,19 @@
 """What is right in the quiz of lesson 3."""
+
 from math import sqrt
 
 import torch
 from helpers import rand
-from quiz_keys.common import close, seeded
 from torch import nn
 
 from mhsa import MultiHeadAttention, attention, causal_mask, merge_heads, split_heads
+from quiz_keys.common import close, seeded
 
 
 def head_1():
     def words(head):
         return ", ".join(map(str, head.tolist()))
+
     a = torch.arange(24).view(1, 4, 6)
     right = words(split_heads(a, 2)[0, 1])
     others = [a.view(1, 2, 4, 3)[0, 1], a[0, :, :3], a.view(1, 4, 3, 2)[0, :, :, 1]]
@@ -26,10 +28,12 @@ def offset():
 def copies():
     z, q = rand(1, 3, 5, 4), rand(1, 5, 12)
     back = z.transpose(1, 2)
-    return {"z.transpose(1, 2)": back.data_ptr() != z.data_ptr(),
-            "contiguous": back.contiguous().data_ptr() != z.data_ptr(),
-            "reshape": back.reshape(1, 5, 12).data_ptr() != z.data_ptr(),
-            "q.view": q.view(1, 5, 3, 4).data_ptr() != q.data_ptr()}
+    return {
+        "z.transpose(1, 2)": back.data_ptr() != z.data_ptr(),
+        "contiguous": back.contiguous().data_ptr() != z.data_ptr(),
+        "reshape": back.reshape(1, 5, 12).data_ptr() != z.data_ptr(),
+        "q.view": q.view(1, 5, 3, 4).data_ptr() != q.data_ptr(),
+    }
 
 
 def layer(mha, x, split=split_heads, merge=merge_heads, mask=None, axis=-1, width=None, w_o=None):
@@ -54,8 +58,13 @@ def d_h_split(x, h):
 
 def one_head():
     x, mha = rand(1, 5, 6), seeded(MultiHeadAttention, 6, 1)
-    wrong = {"view(B, h, T, d_k)": {"split": bare_split}, "over queries": {"axis": -2}, "(d h)": {"split": d_h_split},
-             "√d_model": {"width": 6}, "W_O is left out": {"w_o": nn.Identity()}}
+    wrong = {
+        "view(B, h, T, d_k)": {"split": bare_split},
+        "over queries": {"axis": -2},
+        "(d h)": {"split": d_h_split},
+        "√d_model": {"width": 6},
+        "W_O is left out": {"w_o": nn.Identity()},
+    }
     three = seeded(MultiHeadAttention, 6, 3)
     assert not any(close(layer(three, x, **options), three(x)) for options in wrong.values())
     return {words: close(layer(mha, x, **options), mha(x)) for words, options in wrong.items()}
@@ -66,20 +75,27 @@ def bare_views():
 
     def run(x):
         return layer(mha, x, bare_split, bare_merge, mask)
+
     other = torch.cat([x[:, :-1], x[:, -1:] + 1], 1)
-    return {"input's shape": run(x).shape != x.shape, "merge(split(x))": not close(bare_merge(bare_split(x, 3)), x),
-            "earlier output": not close(run(other)[:, :-1], run(x)[:, :-1]),
-            "a loop": not close(run(x), mha(x, mask=mask))}                # True: this test fails
+    return {
+        "input's shape": run(x).shape != x.shape,
+        "merge(split(x))": not close(bare_merge(bare_split(x, 3)), x),
+        "earlier output": not close(run(other)[:, :-1], run(x)[:, :-1]),
+        "a loop": not close(run(x), mha(x, mask=mask)),
+    }  # True: this test fails
 
 
 def fused_orders():
-    x, weight = rand(1, 5, 6), rand(18, 6, seed=1)                  # h = 2, d = 3
+    x, weight = rand(1, 5, 6), rand(18, 6, seed=1)  # h = 2, d = 3
     stored = (x @ weight.T).view(1, 5, 2, 3, 3).permute(3, 0, 2, 1, 4)
     read = (x @ weight.T).view(1, 5, 3, 2, 3).permute(2, 0, 3, 1, 4)
     (right, right_maps), (out, maps) = attention(*stored), attention(*read)
-    return {"An error": False, "only the heads": close(out.flip(1), right) or close(out, right),
-            "other numbers": out.shape == right.shape and not close(out, right),
-            "right maps": close(maps, right_maps) or close(maps.flip(1), right_maps)}
+    return {
+        "An error": False,
+        "only the heads": close(out.flip(1), right) or close(out, right),
+        "other numbers": out.shape == right.shape and not close(out, right),
+        "right maps": close(maps, right_maps) or close(maps.flip(1), right_maps),
+    }
 
 
 KEYS = [head_1, offset, copies, one_head, bare_views, fused_orders]

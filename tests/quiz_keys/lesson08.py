@@ -1,9 +1,10 @@
 """What is right in the quiz of lesson 8."""
+
 import torch
 from helpers import rand
-from quiz_keys.common import close
 
 from mhsa import PRESETS, MultiHeadAttention, attention, count_memory, count_parameters
+from quiz_keys.common import close
 
 
 def highest_rank():
@@ -22,8 +23,13 @@ def what_changes_no_weight():
     scores = q @ k.T
     row, column = torch.zeros(2, 5, 5).double()
     row[2], column[:, 2] = 7, 7
-    changed = {"one row": scores + row, "one column": scores + column, "Doubling": 2 * scores,
-               "its mean": scores - scores.mean(-1, keepdim=True), "Exchanging": k @ q.T}
+    changed = {
+        "one row": scores + row,
+        "one column": scores + column,
+        "Doubling": 2 * scores,
+        "its mean": scores - scores.mean(-1, keepdim=True),
+        "Exchanging": k @ q.T,
+    }
     return {words: close(s.softmax(-1), scores.softmax(-1)) for words, s in changed.items()}
 
 
@@ -37,13 +43,16 @@ def smallest_width():
 
 def eight_beat_two():
     few, many = (count_parameters(512, h, d_k=64).total for h in (2, 8))
-    return {"Nothing": few == many, "four times": many == 4 * few, "not valid": False,
-            "less memory": count_memory(1, 8, 512, 8, d_k=64).scores < count_memory(1, 8, 512, 2, d_k=64).scores}
+    return {
+        "Nothing": few == many,
+        "four times": many == 4 * few,
+        "not valid": False,
+        "less memory": count_memory(1, 8, 512, 8, d_k=64).scores < count_memory(1, 8, 512, 2, d_k=64).scores,
+    }
 
 
 def wider_than_64():
-    return {name: PRESETS[name].d_k > 64
-            for name in ("GPT-2 XL", "BERT-large", "GPT-3 175B", "T5-11B", "Llama-3-70B")}
+    return {name: PRESETS[name].d_k > 64 for name in ("GPT-2 XL", "BERT-large", "GPT-3 175B", "T5-11B", "Llama-3-70B")}
 
 
 KEYS = [highest_rank, rank_after_softmax, what_changes_no_weight, smallest_width, eight_beat_two, wider_than_64]

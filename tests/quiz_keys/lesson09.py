@@ -1,11 +1,12 @@
 """What is right in the quiz of lesson 9."""
+
 import torch
 from helpers import rand
-from quiz_keys.common import close, seeded
 from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 
 from mhsa import KVCache, MultiHeadAttention, count_flops, count_memory
 from mhsa.measure import Cell, chosen_kernel, measure_memory
+from quiz_keys.common import close, seeded
 
 
 def peak_bytes(T, name):
@@ -25,15 +26,23 @@ def two_calls():
     by_kind = counter.get_flop_counts()["Global"]
     explicit = by_kind[torch.ops.aten.baddbmm] + by_kind[torch.ops.aten.bmm]
     fused = sdpa_flop_count(*[(2, 3, 5, 2)] * 3)
-    return {"peak": peak_bytes(1024, "ours, weights") > peak_bytes(1024, "ours"),
-            "The output": not close(asked(), plain()), "kernel": chosen_kernel(asked) != chosen_kernel(plain),
-            "operations": explicit != fused, "parameters": False}
+    return {
+        "peak": peak_bytes(1024, "ours, weights") > peak_bytes(1024, "ours"),
+        "The output": not close(asked(), plain()),
+        "kernel": chosen_kernel(asked) != chosen_kernel(plain),
+        "operations": explicit != fused,
+        "parameters": False,
+    }
 
 
 def eight_times_the_work():
     one, eight = (count_flops(1, 128, 512, h) for h in (1, 8))
-    return {"projections": eight.projections == 8 * one.projections, "softmax": eight.softmax == 8 * one.softmax,
-            "Queries times keys": eight.scores == 8 * one.scores, "Everything": eight.total == 8 * one.total}
+    return {
+        "projections": eight.projections == 8 * one.projections,
+        "softmax": eight.softmax == 8 * one.softmax,
+        "Queries times keys": eight.scores == 8 * one.scores,
+        "Everything": eight.total == 8 * one.total,
+    }
 
 
 def megabytes_of_a_cache():
@@ -47,8 +56,12 @@ def one_step():
         linear.register_forward_hook(lambda module, inputs, out: seen.append(out.shape[1]))
     _, weights = mha(rand(1, 1, 6, seed=1), need_weights=True, cache=cache)
     first, late = (count_flops(1, 1, 6, 3, T_k=T_k).scores for T_k in (1, 1001))
-    return {"one token": seen == [1] * 4, "1,001 scores": weights.shape == (1, 3, 1, 1001),
-            "costs the same": first == late, "queries of all": cache.nbytes > 2 * 1001 * 6 * 8}
+    return {
+        "one token": seen == [1] * 4,
+        "1,001 scores": weights.shape == (1, 3, 1, 1001),
+        "costs the same": first == late,
+        "queries of all": cache.nbytes > 2 * 1001 * 6 * 8,
+    }
 
 
 def what_is_exchanged():
