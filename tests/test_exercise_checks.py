@@ -11,7 +11,7 @@ from test_exercises import ALL, say
 
 from mhsa import merge_heads, split_heads
 from mhsa.exercises import progress
-from mhsa.exercises.judge import verdict
+from mhsa.exercises.judge import check_answer
 
 VALUES = [exercise for exercise in ALL.values() if exercise.asks_value]
 
@@ -29,32 +29,32 @@ def test_slow_float32_and_non_contiguous_answers_are_right():
         time.sleep(0.1)
         return ALL["ATTEND"].reference(q, k, v)
 
-    assert verdict(ALL["ATTEND"], slow)[0]
-    right, text = verdict(ALL["ATTEND"], lambda q, k, v: ALL["ATTEND"].reference(q.float(), k.float(), v.float()))
+    assert check_answer(ALL["ATTEND"], slow)[0]
+    right, text = check_answer(ALL["ATTEND"], lambda q, k, v: ALL["ATTEND"].reference(q.float(), k.float(), v.float()))
     assert right and "Difference allowed: 1e-05." in text
-    assert verdict(ALL["MY_SPLIT"], lambda x, h: x.unflatten(-1, (h, -1)).transpose(1, 2))[0]
-    assert verdict(ALL["MY_MERGE"], lambda x: merge_heads(x).mT.contiguous().mT)[0]
+    assert check_answer(ALL["MY_SPLIT"], lambda x, h: x.unflatten(-1, (h, -1)).transpose(1, 2))[0]
+    assert check_answer(ALL["MY_MERGE"], lambda x: merge_heads(x).mT.contiguous().mT)[0]
 
 
 def test_an_answer_that_insists_on_float32_is_right():
     def by_eye(scores):
         return scores.softmax(-1) @ torch.eye(scores.shape[-1], dtype=torch.float32)
 
-    right, text = verdict(ALL["TO_WEIGHTS"], by_eye)
+    right, text = check_answer(ALL["TO_WEIGHTS"], by_eye)
     assert right and "Difference allowed: 1e-05." in text
 
 
 def test_float_noise_is_right_and_a_small_error_is_not():
     weights = ALL["TO_WEIGHTS"]
-    assert verdict(weights, lambda s: s.softmax(-1) + 1e-13)[0]
-    assert not verdict(weights, lambda s: s.softmax(-1) * (1 + 1e-6))[0]
+    assert check_answer(weights, lambda s: s.softmax(-1) + 1e-13)[0]
+    assert not check_answer(weights, lambda s: s.softmax(-1) * (1 + 1e-6))[0]
 
 
 @pytest.mark.parametrize(
     "answer, kind", [(lambda s: s.softmax(-1).detach().numpy(), "ndarray"), (lambda s: s.softmax(-1).tolist(), "list")]
 )
 def test_an_answer_without_tensors_is_right_with_a_remark(answer, kind):
-    right, text = verdict(ALL["TO_WEIGHTS"], answer)
+    right, text = check_answer(ALL["TO_WEIGHTS"], answer)
     assert right and f"One remark: it returns a {kind}. Return a torch.Tensor" in text
 
 
@@ -174,7 +174,7 @@ def switches_to_eval(layer, x):
 )
 def test_a_changed_list_or_layer_is_told(name, answer, changed):
     assert say(ALL[name], answer).startswith(f"The result is right, but your function changes its input {changed}, ")
-    assert verdict(ALL[name], ALL[name].reference)[0]  # the next one gets it unchanged
+    assert check_answer(ALL[name], ALL[name].reference)[0]  # the next one gets it unchanged
 
 
 def test_the_learners_tensors_and_settings_stay_as_they_are():
@@ -183,8 +183,8 @@ def test_the_learners_tensors_and_settings_stay_as_they_are():
     torch.manual_seed(3)
     expected = torch.randn(2)
     torch.manual_seed(3)
-    assert verdict(ALL["ATTENTION_SHAPES"], answer)[0] and answer.grad is None
-    verdict(ALL["TO_WEIGHTS"], lambda s: s.softmax(-1) * weight[0] + torch.rand(1))
+    assert check_answer(ALL["ATTENTION_SHAPES"], answer)[0] and answer.grad is None
+    check_answer(ALL["TO_WEIGHTS"], lambda s: s.softmax(-1) * weight[0] + torch.rand(1))
     assert weight.grad is None and torch.equal(torch.randn(2), expected) and torch.get_default_dtype() == torch.float32
 
 
@@ -296,7 +296,7 @@ BAD_VALUES = [
 @pytest.mark.parametrize("value", BAD_VALUES, ids=lambda value: type(value).__name__)
 @pytest.mark.parametrize("exercise", VALUES, ids=lambda exercise: exercise.name)
 def test_no_value_breaks_the_check(exercise, value):
-    right, told = verdict(exercise, value)
+    right, told = check_answer(exercise, value)
     assert not right and told and "expected" not in told
 
 
@@ -408,7 +408,7 @@ def test_a_loop_that_cannot_be_stopped_is_left_behind_and_said():
     told = say(ALL["TO_WEIGHTS"], catches_everything, seconds=0.2)
     free.set()
     assert told.endswith("It could not be stopped: restart the kernel before you go on.")
-    assert sys.stdout is not None and verdict(ALL["TO_WEIGHTS"], weights_by_hand)[0]
+    assert sys.stdout is not None and check_answer(ALL["TO_WEIGHTS"], weights_by_hand)[0]
 
 
 def test_a_kernel_interrupt_goes_through_and_stops_the_function():
@@ -418,7 +418,7 @@ def test_a_kernel_interrupt_goes_through_and_stops_the_function():
     threads = threading.active_count()
     threading.Timer(0.3, _thread.interrupt_main).start()
     with pytest.raises(KeyboardInterrupt):
-        verdict(ALL["TO_WEIGHTS"], endless)
+        check_answer(ALL["TO_WEIGHTS"], endless)
     time.sleep(0.1)
     assert threading.active_count() == threads and torch.get_default_dtype() == torch.float32
 

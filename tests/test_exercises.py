@@ -16,8 +16,8 @@ from torch.nn import functional as F
 
 from mhsa.exercises import cells, exercises
 from mhsa.exercises.board import LESSONS as NAMES
-from mhsa.exercises.engine import Exercise
-from mhsa.exercises.judge import verdict
+from mhsa.exercises.exercise import Exercise
+from mhsa.exercises.judge import check_answer
 
 LESSONS = [importlib.import_module(f"mhsa.exercises.{name}") for name in NAMES]
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
@@ -26,7 +26,7 @@ each_exercise = pytest.mark.parametrize("exercise", ALL.values(), ids=ALL)
 
 
 def say(exercise, answer, seconds=5):
-    return verdict(exercise, answer, seconds)[1]
+    return check_answer(exercise, answer, seconds)[1]
 
 
 def from_stub(exercise, **replace):
@@ -52,7 +52,7 @@ def test_there_is_enough_of_everything():
 
 @each_exercise
 def test_the_reference_is_right(exercise):
-    right, text = verdict(exercise, exercise.reference() if exercise.asks_value else exercise.reference)
+    right, text = check_answer(exercise, exercise.reference() if exercise.asks_value else exercise.reference)
     assert right and text.startswith("Right."), text
 
 
@@ -153,7 +153,7 @@ def test_an_import_leaves_the_random_numbers_alone():
 
 @pytest.mark.parametrize("name, answer", [(name, answer) for name, answers in ALSO_RIGHT.items() for answer in answers])
 def test_another_right_answer_passes(name, answer):
-    right, text = verdict(ALL[name], answer)
+    right, text = check_answer(ALL[name], answer)
     assert right, text
 
 
@@ -163,13 +163,13 @@ def test_two_other_right_answers_for_many_exercises():
 
 @pytest.mark.parametrize("value", [[2, 5, 11], torch.Size([2, 5, 11]), np.array([2, 5, 11]), torch.tensor([2, 5, 11])])
 def test_a_shape_may_be_written_in_any_way(value):
-    assert verdict(ALL["ATTENTION_SHAPES"], value) == (True, "Right.")
+    assert check_answer(ALL["ATTENTION_SHAPES"], value) == (True, "Right.")
 
 
 def test_words_may_be_capital_and_numbers_rounded():
-    assert verdict(ALL["CHOOSE_MASKS"], ["Causal", "padding ", "BOTH", "padding", "none"])[0]
-    assert verdict(ALL["FLOAT_MASK_ROW"], (0.37, 0.37, 0.13, 0.13))[0]
-    assert not verdict(ALL["FLOAT_MASK_ROW"], (0.38, 0.38, 0.12, 0.12))[0]
+    assert check_answer(ALL["CHOOSE_MASKS"], ["Causal", "padding ", "BOTH", "padding", "none"])[0]
+    assert check_answer(ALL["FLOAT_MASK_ROW"], (0.37, 0.37, 0.13, 0.13))[0]
+    assert not check_answer(ALL["FLOAT_MASK_ROW"], (0.38, 0.38, 0.12, 0.12))[0]
 
 
 # Known mistakes, written differently
@@ -221,7 +221,7 @@ def test_a_known_mistake_is_known_in_other_words(name, answer, words):
 
 @pytest.mark.parametrize("number", [-1e9, -1e30, torch.finfo(torch.float32).min])
 def test_any_number_below_every_score_closes_a_key(number):
-    assert verdict(ALL["MASKED_ATTENTION"], closed_by(number))[0]
+    assert check_answer(ALL["MASKED_ATTENTION"], closed_by(number))[0]
 
 
 @pytest.mark.parametrize(

@@ -209,14 +209,14 @@ def shown() -> dict:
     from mhsa import explore, sweeps
     from mhsa.draw.head_count import head_count_svg
     from mhsa.exercises import board, lesson01
-    from mhsa.exercises.judge import verdict
+    from mhsa.exercises.judge import check_answer
 
     answers = lesson01.TO_WEIGHTS.reference, lambda scores: scores / 3
     return {
         "explorers": [getattr(explore, name)().view.svg for name in ("cost", "heads", "one_vs_many", "shapes")],
         "matplotlib": head_count_svg(),
         "board": board().table.value,
-        "verdicts": [verdict(lesson01.TO_WEIGHTS, answer)[1] for answer in answers],
+        "verdicts": [check_answer(lesson01.TO_WEIGHTS, answer)[1] for answer in answers],
         "recorded": sweeps.report(sweeps.recorded("cpu")),
     }
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from test_exercises import ALL
 
-from mhsa.exercises.judge import verdict
+from mhsa.exercises.judge import check_answer
 from mhsa.exercises.outcome import leaf_difference
 
 
@@ -109,7 +109,7 @@ def without(place, transpose):
     ],
 )
 def test_an_answer_that_is_only_nearly_right_is_told_why(name, answer, words):
-    right, text = verdict(ALL[name], answer)
+    right, text = check_answer(ALL[name], answer)
     assert not right and words in text
 
 
@@ -140,7 +140,7 @@ def shares_as(kind):
     ],
 )
 def test_where_nothing_is_trained_numbers_need_no_tensor(name, answer):
-    right, text = verdict(ALL[name], answer)
+    right, text = check_answer(ALL[name], answer)
     assert right and "remark" not in text
 
 
@@ -150,7 +150,7 @@ def test_every_pattern_of_least_width_needs_a_column():
 
 
 def test_an_answer_that_is_rounded_is_told_with_the_digits_that_differ():
-    told = verdict(ALL["PERCENT_WORSE"], lambda score, best: round(100 * (best - score) / best, 2))[1]
+    told = check_answer(ALL["PERCENT_WORSE"], lambda score, best: round(100 * (best - score) / best, 2))[1]
     assert "1.55 is too small; expected 1.5504." in told
 
 
@@ -173,4 +173,4 @@ def test_two_numbers_that_differ_look_different(got, want):
 
 @pytest.mark.parametrize("value, words", [(3, "This is an int, perhaps"), (torch.ones(2), "This is a Tensor, perhaps")])
 def test_the_article_fits_the_type(value, words):
-    assert words in verdict(ALL["HEADS_FOR"], value)[1]
+    assert words in check_answer(ALL["HEADS_FOR"], value)[1]

@@ -7,7 +7,7 @@ from ipywidgets import HTML, Button, HBox, Layout, VBox
 
 from mhsa.draw.svg import Svg, el, picture, text
 from mhsa.exercises import progress
-from mhsa.exercises.engine import exercises
+from mhsa.exercises.exercise import exercises
 from mhsa.exercises.quiz import said
 from mhsa.explore.view import SvgView
 

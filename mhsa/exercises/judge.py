@@ -8,13 +8,13 @@ import io
 
 import torch
 
-from mhsa.exercises import limit
 from mhsa.exercises.outcome import SINGLE, Outcome, describe, difference, gradients, in_float32, observe, tensors
+from mhsa.exercises.timeout import run_with_timeout
 
 PRINTED_LINES = 12  # shown of what the learner's function prints
 
 
-def verdict(exercise, answer, seconds: int | float = 5) -> tuple[bool, str]:
+def check_answer(exercise, answer, seconds: int | float = 5) -> tuple[bool, str]:
     """(is it right, what to tell the learner). Any answer may come; nothing is raised but a kernel interrupt."""
     printed = Printed()
     try:
@@ -24,7 +24,7 @@ def verdict(exercise, answer, seconds: int | float = 5) -> tuple[bool, str]:
             torch.random.fork_rng(devices=[]),
             float64_by_default(),
         ):
-            right, text = limit.call(lambda: judge(exercise, answer, printed), seconds)
+            right, text = run_with_timeout(lambda: _check(exercise, answer, printed), seconds)
     except TimeoutError as late:
         right, text = (
             False,
@@ -76,7 +76,7 @@ def float64_by_default():
         torch.set_default_dtype(before)
 
 
-def judge(exercise, answer, printed: Printed) -> tuple[bool, str]:
+def _check(exercise, answer, printed: Printed) -> tuple[bool, str]:
     refused = no_answer(exercise, answer)
     if refused:
         return False, refused
@@ -112,7 +112,7 @@ def what_is_wrong(exercise, answer, got: list[Outcome], want: list[Outcome]) -> 
             )
     if any(g.plain for g in got):  # no tensor, so no gradient: praise() remarks on it
         return ""
-    ours, right = slopes(exercise, answer), slopes(exercise, exercise.reference)
+    ours, right = all_gradients(exercise, answer), all_gradients(exercise, exercise.reference)
     wrong = wrong_gradient(exercise, ours, right, allowed(exercise, got, want))
     return wrong and (known_mistake(exercise, got, ours) or wrong)
 
@@ -175,7 +175,7 @@ def outcomes(exercise, answer) -> list[Outcome]:
     return [observe(run(exercise), answer, inputs, exercise.input_names) for inputs in exercise.inputs]
 
 
-def slopes(exercise, answer) -> list:
+def all_gradients(exercise, answer) -> list:
     return [gradients(run(exercise), answer, inputs) for inputs in exercise.inputs]
 
 
@@ -189,18 +189,19 @@ def same(exercise, got: list[Outcome], known: list[Outcome]) -> bool:
     )
 
 
-def same_slopes(ours: list, theirs: list, tolerance: float) -> bool:
+def same_gradients(ours: list, theirs: list, tolerance: float) -> bool:
     return all(
         not difference(a, b, tolerance) if isinstance(a, list) and isinstance(b, list) else type(a) is type(b)
         for a, b in zip(ours, theirs)
     )
 
 
-def known_mistake(exercise, got: list[Outcome], got_slopes: list | None = None) -> str:
+def known_mistake(exercise, got: list[Outcome], got_gradients: list | None = None) -> str:
     """The message of the known mistake that does on every input what the answer does, or nothing."""
     for wrong, message in exercise.mistakes:
         if same(exercise, got, outcomes(exercise, wrong)) and (
-            got_slopes is None or same_slopes(got_slopes, slopes(exercise, wrong), max(exercise.tolerance, SINGLE))
+            got_gradients is None
+            or same_gradients(got_gradients, all_gradients(exercise, wrong), max(exercise.tolerance, SINGLE))
         ):
             return f"Not yet. {message}"
     return ""
@@ -276,6 +277,6 @@ def praise(exercise, got: list[Outcome], want: list[Outcome]) -> str:
     text = f"Right. Tried on {len(exercise.inputs)} inputs: {tried}."
     if any(x.is_floating_point() for w in want for x in tensors(w.leaves)):
         text += f" Difference allowed: {allowed(exercise, got, want):g}."
-    if any(g.plain for g in got) and any(slopes(exercise, exercise.reference)):
+    if any(g.plain for g in got) and any(all_gradients(exercise, exercise.reference)):
         text += f" One remark: it returns {a(got[0].kind)}. Return a torch.Tensor, so that gradients can flow."
     return text

@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional as F
 
-from mhsa.exercises.engine import Exercise, random_numbers
+from mhsa.exercises.exercise import Exercise, random_numbers
 from mhsa.exercises.questions01 import quiz  # noqa: F401 (ex.quiz() in the lesson)
 
 rand = random_numbers(seed=1)

@@ -5,7 +5,7 @@ import copy
 import torch
 from torch import nn
 
-from mhsa.exercises.engine import Exercise, random_numbers, torch_layer
+from mhsa.exercises.exercise import Exercise, random_numbers, torch_layer
 from mhsa.exercises.questions02 import quiz  # noqa: F401 (ex.quiz() in the lesson)
 
 rand = random_numbers(seed=2)

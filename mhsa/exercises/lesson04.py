@@ -1,6 +1,6 @@
 """Lesson 4, counting: parameters, per head and in all, FLOPs, and bytes of scores and of a cache."""
 
-from mhsa.exercises.engine import Exercise
+from mhsa.exercises.exercise import Exercise
 from mhsa.exercises.questions04 import quiz  # noqa: F401 (ex.quiz() in the lesson)
 
 

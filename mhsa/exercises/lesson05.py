@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional as F
 
-from mhsa.exercises.engine import Exercise, random_numbers, torch_layer
+from mhsa.exercises.exercise import Exercise, random_numbers, torch_layer
 from mhsa.exercises.questions05 import quiz  # noqa: F401 (ex.quiz() in the lesson)
 from mhsa.masks import causal_mask, padding_mask
 

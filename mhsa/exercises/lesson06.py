@@ -3,10 +3,10 @@
 import torch
 from torch.nn import functional as F
 
-from mhsa.exercises.engine import Exercise, random_numbers
+from mhsa.exercises.exercise import Exercise, random_numbers
 from mhsa.exercises.questions06 import quiz  # noqa: F401 (ex.quiz() in the lesson)
 
-draw = random_numbers(6)
+rand = random_numbers(6)
 
 
 def tokens_back(tokens, m):
@@ -127,9 +127,9 @@ EVEN_BLEND = Exercise(
     task="A single head has m right keys for every query, and one row of weights. It shares the weight evenly among "
     "the m keys. What does it hand over for each query?",
     inputs=[
-        (draw(7, 3), torch.tensor([[6, 5], [0, 6], [1, 0], [2, 1], [3, 2], [4, 3], [5, 4]])),
-        (draw(5, 2), torch.tensor([[4, 3, 2], [0, 4, 3], [1, 0, 4], [2, 1, 0], [3, 2, 1]])),
-        (draw(3, 11), torch.tensor([[2], [0], [1]])),
+        (rand(7, 3), torch.tensor([[6, 5], [0, 6], [1, 0], [2, 1], [3, 2], [4, 3], [5, 4]])),
+        (rand(5, 2), torch.tensor([[4, 3, 2], [0, 4, 3], [1, 0, 4], [2, 1, 0], [3, 2, 1]])),
+        (rand(3, 11), torch.tensor([[2], [0], [1]])),
     ],
     hints=("`v[targets]` has three axes. Which are they?", "A weight of 1/m for each of m vectors: which axis goes?"),
     mistakes=(
@@ -157,8 +157,8 @@ def relation_of_heads(weights, ideals):
 
 
 def random_maps(h, m, T_q, T_k):
-    right = draw(m, T_q, T_k).argmax(-1)
-    return (draw(h, T_q, T_k) * 2).softmax(-1), F.one_hot(right, T_k).double()
+    right = rand(m, T_q, T_k).argmax(-1)
+    return (rand(h, T_q, T_k) * 2).softmax(-1), F.one_hot(right, T_k).double()
 
 
 RELATION_OF_HEADS = Exercise(

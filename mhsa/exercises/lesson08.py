@@ -4,11 +4,11 @@ from math import pi
 
 import torch
 
-from mhsa.exercises.engine import Exercise, random_numbers
+from mhsa.exercises.exercise import Exercise, random_numbers
 from mhsa.exercises.questions08 import quiz  # noqa: F401 (ex.quiz() in the lesson)
 from mhsa.layers import attention
 
-draw = random_numbers(8)
+rand = random_numbers(8)
 
 
 def heads_for(d_model, width):
@@ -58,12 +58,12 @@ def least_width(p):
 
 
 def pattern(T, d_k):
-    return (draw(T, d_k) @ draw(T, d_k).mT).softmax(-1)
+    return (rand(T, d_k) @ rand(T, d_k).mT).softmax(-1)
 
 
 def one_favourite(T):
     """A pattern of width 2 in which all queries read key 0 most."""
-    return (draw(T, 1) @ draw(1, T) + 9 * torch.eye(T)[0]).softmax(-1)
+    return (rand(T, 1) @ rand(1, T) + 9 * torch.eye(T)[0]).softmax(-1)
 
 
 LEAST_WIDTH = Exercise(
@@ -79,7 +79,7 @@ LEAST_WIDTH = Exercise(
         (pattern(4, 4),),
         (pattern(6, 1),),
         (torch.cat([x := pattern(5, 2), x[:1]])[:, [0, 1, 2, 3, 4, 0]].softmax(-1),),
-        (draw(1, 3).softmax(-1).expand(3, 3),),
+        (rand(1, 3).softmax(-1).expand(3, 3),),
         (one_favourite(7),),
     ],
     hints=(
@@ -233,10 +233,10 @@ WITHOUT_HEADS = Exercise(
     task="The heads have done their work and lie side by side. Finish the layer, but leave some heads out. This is "
     "what pruning tries out.",
     inputs=[
-        (draw(2, 3, 10), draw(10, 7), 5, [1, 3]),
-        (draw(1, 1, 6), draw(6, 5), 3, [2]),
-        (draw(3, 5, 8), draw(8, 6), 2, [0]),
-        (draw(5, 2, 12), draw(12, 3), 4, []),
+        (rand(2, 3, 10), rand(10, 7), 5, [1, 3]),
+        (rand(1, 1, 6), rand(6, 5), 3, [2]),
+        (rand(3, 5, 8), rand(8, 6), 2, [0]),
+        (rand(5, 2, 12), rand(12, 3), 4, []),
     ],
     hints=(
         "Which columns of `concat` belong to head i?",

@@ -2,7 +2,7 @@
 
 import torch
 
-from mhsa.exercises.engine import Exercise, random_numbers
+from mhsa.exercises.exercise import Exercise, random_numbers
 from mhsa.exercises.questions09 import quiz  # noqa: F401 (ex.quiz() in the lesson)
 
 rand = random_numbers(9)

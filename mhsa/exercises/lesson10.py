@@ -7,7 +7,7 @@ import torch
 
 from mhsa import claims
 from mhsa.exercises import form
-from mhsa.exercises.engine import Exercise, random_numbers
+from mhsa.exercises.exercise import Exercise, random_numbers
 from mhsa.exercises.questions10 import INTERVIEW, quiz  # noqa: F401 (ex.quiz() in the lesson)
 
 rand = random_numbers(10)

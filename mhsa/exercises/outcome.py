@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mhsa.exercises.limit import Stopped
+from mhsa.exercises.timeout import StopThread
 
 Leaf = Tensor | str
 SINGLE = 1e-5  # the least tolerance for a result in float32
@@ -36,7 +36,7 @@ def observe(run: Callable, answer: object, inputs: Sequence, names: Sequence[str
     torch.default_generator.manual_seed(0)
     try:
         value = run(answer, *given)
-    except Stopped:
+    except StopThread:
         raise
     except BaseException as error:  # a learner's sys.exit() is an answer like any other
         unwritten = isinstance(error, NotImplementedError) or (
@@ -63,7 +63,7 @@ def gradients(run: Callable, answer: object, inputs: Sequence) -> list[Tensor] |
             return None
         total = torch.stack([(x * torch.arange(x.numel()).cos().view(x.shape)).sum() for x in results]).sum()
         found = torch.autograd.grad(total, wanted, allow_unused=True)
-    except Stopped:
+    except StopThread:
         raise
     except BaseException as error:
         return say(error)

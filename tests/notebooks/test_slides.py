@@ -16,7 +16,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from refresh import NOTEBOOKS
 
 from mhsa.exercises import exercises
-from mhsa.exercises.judge import verdict
+from mhsa.exercises.judge import check_answer
 
 ROOT = Path(__file__).parents[2]
 LESSONS = sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))
@@ -138,7 +138,7 @@ def test_every_solution_that_is_handed_out_is_right(handed_out, path):
         cell = cells[exercise.name.lower().replace("_", "-")]
         source, check = cell.source.split(f"ex.{exercise.name}.check")
         exec(source, names)
-        assert verdict(exercise, eval(check, names))[0], exercise.name
+        assert check_answer(exercise, eval(check, names))[0], exercise.name
         assert not cell.outputs
 
 

@@ -8,7 +8,7 @@ from types import ModuleType
 import torch
 
 from mhsa.exercises import progress
-from mhsa.exercises.judge import verdict
+from mhsa.exercises.judge import check_answer
 
 INTRODUCTION = """## Exercises
 
@@ -74,7 +74,7 @@ class Exercise:
 
     def check(self, answer, seconds: int | float = 5) -> None:
         """Say whether the answer is right, and if not, what to look at."""
-        right, text = verdict(self, answer, seconds)
+        right, text = check_answer(self, answer, seconds)
         print(text.encode(errors="replace").decode())  # half a character would not arrive
         if right:
             progress.record(self.lesson, self.name)

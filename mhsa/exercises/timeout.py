@@ -7,16 +7,16 @@ import time
 from collections.abc import Callable
 
 
-class Stopped(BaseException):
+class StopThread(BaseException):
     """Raised inside the thread to end it; an `except Exception` of the learner does not catch it."""
 
 
-def call(fn: Callable, seconds: int | float):
+def run_with_timeout(fn: Callable, seconds: int | float):
     """fn(), or what it raises, or TimeoutError(still running: bool) after so many seconds."""
     result, error, ended = [], [], threading.Event()
 
     def work():
-        with contextlib.suppress(Stopped):  # asked again while it was ending
+        with contextlib.suppress(StopThread):  # asked again while it was ending
             try:
                 result.append(fn())
             except BaseException as raised:  # SystemExit too
@@ -33,7 +33,7 @@ def call(fn: Callable, seconds: int | float):
         stop(thread, ended)
     if result:
         return result[0]
-    if not error or isinstance(error[0], Stopped):
+    if not error or isinstance(error[0], StopThread):
         raise TimeoutError(not ended.is_set())
     raise error[0]
 
@@ -43,5 +43,5 @@ def stop(thread: threading.Thread, ended: threading.Event) -> None:
     for _ in range(10):
         if ended.is_set():
             break
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(Stopped))
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(StopThread))
         ended.wait(0.1)
