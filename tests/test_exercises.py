@@ -15,11 +15,11 @@ from also_right import ALSO_RIGHT
 from torch.nn import functional as F
 
 from mhsa.exercises import cells, exercises
-from mhsa.exercises.board import LESSONS as NAMES
 from mhsa.exercises.exercise import Exercise
 from mhsa.exercises.judge import check_answer
+from mhsa.lessons import WITH_EXERCISES
 
-LESSONS = [importlib.import_module(f"mhsa.exercises.{name}") for name in NAMES]
+LESSONS = [importlib.import_module(f"mhsa.exercises.{lesson.name}") for lesson in WITH_EXERCISES]
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 ALL = {exercise.name: exercise for lesson in LESSONS for exercise in exercises(lesson)}
 each_exercise = pytest.mark.parametrize("exercise", ALL.values(), ids=ALL)

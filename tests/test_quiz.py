@@ -1,10 +1,10 @@
 """Quizzes without a browser. What is right in a question is computed, in quiz_keys/."""
 
-import importlib
 import re
 import subprocess
 import sys
 from html import unescape
+from importlib import import_module
 from pathlib import Path
 
 import nbformat
@@ -16,7 +16,7 @@ from mhsa.exercises import progress
 from mhsa.exercises.quiz import Asked, Choice, Number, Option, Quiz, to_html, to_number
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
-QUIZZES = {lesson: importlib.import_module(lesson.replace("lesson", "mhsa.exercises.questions")) for lesson in KEYS}
+QUIZZES = {lesson: import_module(lesson.replace("lesson", "mhsa.exercises.questions")) for lesson in KEYS}
 ALL = [
     (f"{lesson}, {i}", question, key)
     for lesson, module in QUIZZES.items()
@@ -252,11 +252,11 @@ def test_trouble_with_the_file_is_shown(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize("lesson", QUIZZES)
 def test_the_still_shows_the_questions_and_no_answer(lesson):
-    quiz = QUIZZES[lesson].quiz()
+    quiz = import_module(f"mhsa.exercises.{lesson}").quiz()
     before = quiz._repr_mimebundle_()
     for asked in quiz.asked:
         answer(asked, *right_answer(asked.question))
-    after = QUIZZES[lesson].quiz()._repr_mimebundle_()
+    after = import_module(f"mhsa.exercises.{lesson}").quiz()._repr_mimebundle_()
     assert progress.quiz_score(lesson) == (len(quiz.asked), len(quiz.asked))
     assert "application/vnd.jupyter.widget-view+json" in before
     for mime in ("text/plain", "text/markdown"):

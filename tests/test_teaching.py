@@ -8,13 +8,13 @@ import nbformat
 import pytest
 
 from mhsa.exercises import exercises
+from mhsa.lessons import LESSONS, WITH_EXERCISES
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 GUIDE = (NOTEBOOKS / "teaching_guide.md").read_text(encoding="utf-8")
 WORDS = re.findall(
     r"(?m)^\| \*\*(.+?)\*\* \| (.+) \| \[.+\]\((.+)#(.+)\) \|$", (NOTEBOOKS / "glossary.md").read_text(encoding="utf-8")
 )
-LESSONS = sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))
 
 
 def sections(path):
@@ -25,11 +25,18 @@ def sections(path):
     return {number or heading: f"{heading}\n{body}" for number, heading, body in zip(*(parts[i::3] for i in (1, 2, 3)))}
 
 
-@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
-def test_the_guide_has_a_row_for_each_section_that_asks(path):
-    part = next(part for part in GUIDE.split("\n### ") if f"]({path.name})" in part.splitlines()[0])
+def test_the_guide_has_a_part_for_each_lesson():
+    parts = re.findall(r"(?m)^### (.+)$", GUIDE)
+    assert parts == [f"[{lesson.title}]({lesson.stem}.ipynb)" for lesson in LESSONS]
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.stem)
+def test_the_guide_has_a_row_for_each_section_that_asks(lesson):
+    [part] = [part for part in GUIDE.split("\n### ") if part.startswith(f"[{lesson.title}]")]
     asks = [
-        "trap" if name == "The common trap" else name for name, text in sections(path).items() if "**Predict.**" in text
+        "trap" if name == "The common trap" else name
+        for name, text in sections(NOTEBOOKS / f"{lesson.stem}.ipynb").items()
+        if "**Predict.**" in text
     ]
     assert re.findall(r"(?m)^\| (\d+|trap) \|", part) == asks
     assert "**Aim.**" in part and "**Skip**" in part
@@ -38,8 +45,8 @@ def test_the_guide_has_a_row_for_each_section_that_asks(path):
 def test_the_exercises_of_the_guide_exist_and_take_as_long():
     known = {
         exercise.name: exercise.minutes
-        for number in range(1, 11)
-        for exercise in exercises(import_module(f"mhsa.exercises.lesson{number:02}"))
+        for lesson in WITH_EXERCISES
+        for exercise in exercises(import_module(f"mhsa.exercises.{lesson.name}"))
     }
     assert set(re.findall(r"`([A-Z_]{3,})`", GUIDE)) <= set(known)
     timed = re.findall(r"`([A-Z_]+)` \((\d+) minutes\)", GUIDE)

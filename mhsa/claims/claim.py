@@ -5,19 +5,9 @@ from dataclasses import dataclass
 
 import torch
 
-VERDICTS = {"holds": "✓", "holds if": "◐", "does not hold": "✗", "not shown": "?"}
+from mhsa.lessons import LESSONS
 
-LESSONS = {
-    1: "01_one_head",
-    2: "02_many_heads",
-    3: "03_split_and_merge",
-    4: "04_counting",
-    5: "05_masks_and_cross_attention",
-    6: "06_one_vs_many",
-    7: "07_heads_in_a_real_model",
-    8: "08_how_many_heads",
-    9: "09_fast_attention",
-}
+VERDICTS = {"holds": "✓", "holds if": "◐", "does not hold": "✗", "not shown": "?"}
 
 PAPERS = {
     "Bahdanau": ("Bahdanau et al. 2014", "https://arxiv.org/abs/1409.0473"),
@@ -85,7 +75,7 @@ def table_of(claims: Sequence[Claim]) -> Markdown:
     lines = ["| | claim | verdict | what decides it | lesson |", "|---|---|---|---|---|"]
     for claim in claims:
         measured = " *(measured)*" if claim.measure else ""
-        lessons = ", ".join(f"[{n}]({LESSONS[n]}.ipynb)" for n in claim.lessons)
+        lessons = ", ".join(f"[{n}]({LESSONS[n].stem}.ipynb)" for n in claim.lessons)
         verdict = f"{VERDICTS[claim.verdict]} **{claim.verdict}**".replace(" ", "\N{NO-BREAK SPACE}")
         lines.append(f"| {claim.id} | {claim.text} | {verdict} | {claim.decide()}{measured} | {lessons or '–'} |")
     return Markdown("\n".join(lines))

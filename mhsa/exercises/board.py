@@ -10,37 +10,24 @@ from mhsa.exercises import progress
 from mhsa.exercises.exercise import exercises
 from mhsa.exercises.quiz import said
 from mhsa.explore.view import SvgView
+from mhsa.lessons import WITH_EXERCISES
 
-# Title and minutes to read, as each lesson's first cell says
-LESSONS = {
-    "lesson01": ("1 · One head", 20),
-    "lesson02": ("2 · Many heads", 25),
-    "lesson03": ("3 · Split and merge", 30),
-    "lesson04": ("4 · Counting", 25),
-    "lesson05": ("5 · Masks and cross-attention", 30),
-    "lesson06": ("6 · One head against many", 35),
-    "lesson07": ("7 · Heads in a real model", 35),
-    "lesson08": ("8 · How many heads?", 35),
-    "lesson09": ("9 · Fast attention", 35),
-    "lesson10": ("10 · Claims checked", 45),
-}
 HEADER = ("lesson", "exercises solved", "quiz", "minutes left")
 
 
 def rows(fresh: bool = False) -> list[list[str]]:
     """One row a lesson and one in all: as the learner's progress is, or with `fresh` as for one who begins."""
     table, minutes_in_all = [], 0
-    for name, (title, reading) in LESSONS.items():
-        lesson = importlib.import_module(f"mhsa.exercises.{name}")
-        all_of_it = exercises(lesson)
-        solved = [] if fresh else progress.solved(name)
-        score = None if fresh else progress.quiz_score(name)
+    for lesson in WITH_EXERCISES:
+        all_of_it = exercises(importlib.import_module(f"mhsa.exercises.{lesson.name}"))
+        solved = [] if fresh else progress.solved(lesson.name)
+        score = None if fresh else progress.quiz_score(lesson.name)
         done = sum(exercise.name in solved for exercise in all_of_it)
         minutes = sum(exercise.minutes for exercise in all_of_it if exercise.name not in solved)
-        minutes += reading if score is None else 0  # the quiz ends a lesson: it has been read
+        minutes += lesson.minutes if score is None else 0  # the quiz ends a lesson: it has been read
         minutes_in_all += minutes
         quiz = f"{score[0]} of {score[1]}" if score else "not yet"
-        table.append([title, f"{done} of {len(all_of_it)}", quiz, str(minutes)])
+        table.append([lesson.title, f"{done} of {len(all_of_it)}", quiz, str(minutes)])
     return [*table, ["in all", "", "", str(minutes_in_all)]]
 
 

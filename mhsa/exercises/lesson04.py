@@ -1,7 +1,9 @@
 """Lesson 4, counting: parameters, per head and in all, FLOPs, and bytes of scores and of a cache."""
 
 from mhsa.exercises.exercise import Exercise
-from mhsa.exercises.questions04 import quiz  # noqa: F401 (ex.quiz() in the lesson)
+from mhsa.exercises.quiz import quiz_of
+
+quiz = quiz_of(__name__)
 
 
 def layer_parameters():

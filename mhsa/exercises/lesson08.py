@@ -5,9 +5,10 @@ from math import pi
 import torch
 
 from mhsa.exercises.exercise import Exercise, random_numbers
-from mhsa.exercises.questions08 import quiz  # noqa: F401 (ex.quiz() in the lesson)
+from mhsa.exercises.quiz import quiz_of
 from mhsa.layers import attention
 
+quiz = quiz_of(__name__)
 rand = random_numbers(8)
 
 

@@ -1,8 +1,6 @@
 """The quiz of lesson 3."""
 
-from functools import partial
-
-from mhsa.exercises.quiz import Choice, Number, Option, Quiz
+from mhsa.exercises.quiz import Choice, Number, Option
 
 QUESTIONS = (
     Choice(
@@ -137,5 +135,3 @@ QUESTIONS = (
         ),
     ),
 )
-
-quiz = partial(Quiz, "lesson03", QUESTIONS)

@@ -1,8 +1,6 @@
 """The quiz of lesson 4."""
 
-from functools import partial
-
-from mhsa.exercises.quiz import Choice, Number, Option, Quiz
+from mhsa.exercises.quiz import Choice, Number, Option
 
 QUESTIONS = (
     Choice(
@@ -113,5 +111,3 @@ QUESTIONS = (
         ),
     ),
 )
-
-quiz = partial(Quiz, "lesson04", QUESTIONS)

@@ -1,8 +1,6 @@
 """The quiz of lesson 5."""
 
-from functools import partial
-
-from mhsa.exercises.quiz import Choice, Number, Option, Quiz
+from mhsa.exercises.quiz import Choice, Number, Option
 
 QUESTIONS = (
     Choice(
@@ -147,5 +145,3 @@ QUESTIONS = (
         ),
     ),
 )
-
-quiz = partial(Quiz, "lesson05", QUESTIONS)

@@ -1,8 +1,6 @@
 """The quiz of lesson 6."""
 
-from functools import partial
-
-from mhsa.exercises.quiz import Choice, Number, Option, Quiz
+from mhsa.exercises.quiz import Choice, Number, Option
 
 QUESTIONS = (
     Number(
@@ -85,5 +83,3 @@ QUESTIONS = (
         ),
     ),
 )
-
-quiz = partial(Quiz, "lesson06", QUESTIONS)

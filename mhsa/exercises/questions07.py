@@ -1,8 +1,6 @@
 """The quiz of lesson 7."""
 
-from functools import partial
-
-from mhsa.exercises.quiz import Choice, Number, Option, Quiz
+from mhsa.exercises.quiz import Choice, Number, Option
 
 QUESTIONS = (
     Choice(
@@ -88,5 +86,3 @@ QUESTIONS = (
         tolerance=0.001,
     ),
 )
-
-quiz = partial(Quiz, "lesson07", QUESTIONS)

@@ -1,8 +1,6 @@
 """The quiz of lesson 8."""
 
-from functools import partial
-
-from mhsa.exercises.quiz import Choice, Number, Option, Quiz
+from mhsa.exercises.quiz import Choice, Number, Option
 
 QUESTIONS = (
     Number(
@@ -93,5 +91,3 @@ QUESTIONS = (
         several=True,
     ),
 )
-
-quiz = partial(Quiz, "lesson08", QUESTIONS)

@@ -1,8 +1,6 @@
 """The quiz of lesson 10, and the interview questions that its answers belong to."""
 
-from functools import partial
-
-from mhsa.exercises.quiz import Choice, Number, Option, Quiz
+from mhsa.exercises.quiz import Choice, Number, Option
 
 INTERVIEW = (
     "Why several heads rather than one wide head?",
@@ -128,5 +126,3 @@ QUESTIONS = (
         ),
     ),
 )
-
-quiz = partial(Quiz, "lesson10", QUESTIONS)

@@ -4,7 +4,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
+from functools import partial
 from html import escape
+from importlib import import_module
 from io import StringIO
 from math import isfinite
 from textwrap import wrap
@@ -206,3 +208,9 @@ def to_markdown(questions: Sequence[Question]) -> str:
             "\n".join([f"{i}. {question.text} ({question.how})", *(f"   - {label}" for label in question.labels)])
         )
     return "\n\n".join(parts)
+
+
+def quiz_of(module: str) -> Callable[[], Quiz]:
+    """What a lesson's module calls `quiz`, given its __name__: a quiz of the questions in the file beside it."""
+    questions = import_module(module.replace("lesson", "questions"))
+    return partial(Quiz, module.rsplit(".", 1)[-1], questions.QUESTIONS)

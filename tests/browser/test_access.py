@@ -6,9 +6,14 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from test_explorers import EXPLORERS
 
+from mhsa.lessons import WITH_EXERCISES
+
 SOURCES = {
     **{name.split("(")[0]: f"from mhsa import explore\nexplore.{name}" for name in EXPLORERS},
-    **{f"quiz {i}": f"from mhsa.exercises import questions{i:02}\nquestions{i:02}.quiz()" for i in range(1, 11)},
+    **{
+        f"quiz of {lesson.name}": f"from mhsa.exercises import {lesson.name}\n{lesson.name}.quiz()"
+        for lesson in WITH_EXERCISES
+    },
     "predict": "from mhsa.exercises import lesson10\nlesson10.predict('P')",
     "points": "from mhsa.exercises.form import points\npoints(['What is a head?', 'Why √d_k?'])",
     "board": "from mhsa.exercises import board\nboard()",
@@ -84,7 +89,7 @@ def output(page, name):
 
 
 def test_all_is_there_with_answers_choices_and_a_question_open(page):
-    quiz, form, board = (output(page, name) for name in ("quiz 1", "predict", "board"))
+    quiz, form, board = (output(page, name) for name in ("quiz of lesson01", "predict", "board"))
     quiz.locator("input[type=radio]").nth(1).check()
     quiz.get_by_role("button", name="Check").first.click()
     quiz.locator("[role=alert]").wait_for()
@@ -147,7 +152,7 @@ def test_an_explorer_is_reached_changed_and_left_by_keyboard(page, name):
 
 
 def test_arrow_keys_stay_inside_a_question(page):
-    quiz = output(page, "quiz 1")
+    quiz = output(page, "quiz of lesson01")
     question = quiz.locator(".mhsa-question").nth(3)
     radios = question.locator("input[type=radio]")
     radios.first.focus()
@@ -175,7 +180,7 @@ def test_arrow_keys_stay_inside_a_question(page):
     assert quiz.get_by_role("group", name=re.compile("^4[.] The values of a head")).count() == 1
 
 
-@pytest.mark.parametrize("name", ["quiz 1", "predict", "board"])
+@pytest.mark.parametrize("name", ["quiz of lesson01", "predict", "board"])
 def test_a_form_is_walked_by_keyboard_and_keeps_its_keys(page, name):
     area, cells, stops = output(page, name), page.locator(".jp-Cell").count(), 0
     area.locator("input, button").first.focus()

@@ -20,7 +20,7 @@ EXPLORERS = {
 def page(lab):
     sources = [
         *(f"from mhsa import explore\nexplore.{name}" for name in EXPLORERS),
-        "from mhsa.exercises import questions01\nquestions01.quiz()",
+        "from mhsa.exercises import lesson01\nlesson01.quiz()",
     ]
     page = lab.run_cells("explorers", sources, "Dark")
     yield page

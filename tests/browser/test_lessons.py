@@ -6,7 +6,9 @@ import nbformat
 import pytest
 from lab import HERE, ROOT
 
-LESSONS = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
+from mhsa.lessons import LESSONS
+
+NOTEBOOKS = [*(lesson.stem for lesson in LESSONS), "cheat_sheet"]
 AHEAD = 2  # lessons that run while another one is looked at
 WIDGET = r"^(explore\.\w+|ex\.quiz|board|predict|interview)\("  # a cell that shows one
 OUTPUT = f"{HERE} .jp-OutputArea"
@@ -27,7 +29,7 @@ PICTURE = ".mhsa-picture svg"
 @pytest.fixture(scope="module")
 def page(lab):
     """One JupyterLab with a few lessons open; page.before: what each of them showed before it ran."""
-    page = lab.open(f"{LESSONS[0]}.ipynb")
+    page = lab.open(f"{NOTEBOOKS[0]}.ipynb")
     page.before = {}
     yield page
     page.context.close()
@@ -36,8 +38,8 @@ def page(lab):
 @pytest.fixture(autouse=True)
 def ran(lab, page, lesson):
     """Kernels are programs of their own, so the next lessons run meanwhile."""
-    number = LESSONS.index(lesson)
-    for name in LESSONS[number : number + 1 + AHEAD]:
+    number = NOTEBOOKS.index(lesson)
+    for name in NOTEBOOKS[number : number + 1 + AHEAD]:
         if name not in page.before:
             lab.show(page, f"{name}.ipynb")
             images, last = page.locator(f"{OUTPUT} img"), stored_pictures(name) - 1
@@ -52,7 +54,7 @@ def ran(lab, page, lesson):
     lab.close(page)
 
 
-@pytest.mark.parametrize("lesson", LESSONS)
+@pytest.mark.parametrize("lesson", NOTEBOOKS)
 def test_a_lesson_as_its_reader_uses_it(lab, page, lesson):
     assert page.before[lesson] == (stored_pictures(lesson), [])  # before anything ran
     assert bad(page) == []

@@ -5,4 +5,6 @@ A file for each lesson, in it a function for each question, and KEYS, which has 
 
 from importlib import import_module
 
-KEYS = {lesson: import_module(f"quiz_keys.{lesson}").KEYS for lesson in (f"lesson{n:02}" for n in range(1, 11))}
+from mhsa.lessons import WITH_EXERCISES
+
+KEYS = {lesson.name: import_module(f"quiz_keys.{lesson.name}").KEYS for lesson in WITH_EXERCISES}
