@@ -2,11 +2,13 @@
 
   python3 course.py [options of jupyter lab]   set up .venv once, then open JupyterLab on the first lesson
   python3 course.py test [options of pytest]   set up the same way, then run every test
-  python3 course.py refresh [lesson names]     set up the same way, then run the lessons and store them clean
-  python3 course.py slides [files]             set up the same way, then make a deck of each lesson, in slides/
-  python3 course.py handout [lesson names]     set up the same way, then copy the lessons without their outputs to
-                                               handouts/; with the solutions: handout --solutions [lesson names]
+  python3 course.py refresh [lessons]          set up the same way, then put in exercises, run, mark slides, store clean
+  python3 course.py slides [lessons]           set up the same way, then make a deck of each lesson, in slides/
+  python3 course.py handout [lessons]          set up the same way, then copy the lessons without their outputs to
+                                               handouts/; with the solutions: handout --solutions [lessons]
   python3 course.py --help                     show this text
+
+Lessons are numbers, names or files (2, 02_many_heads, notebooks/02_many_heads.ipynb); all of them if none is named.
 
 On Windows write `py` for `python3`. Everything is installed into the folder .venv; delete that to start afresh.
 """
@@ -15,6 +17,7 @@ import hashlib
 import importlib.util
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -26,6 +29,8 @@ PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 STAMP = VENV / "complete"  # written last: no stamp, no whole set-up
 
 JUPYTER = ROOT / ".jupyter"  # its settings: first page, no news, no npm, …
+
+MAKING = ("refresh", "slides", "handout")  # of lessons: these write files here
 
 REASONS = [  # in pip's words -> in ours; the first match counts
     ("No space left|not enough space", "The disk is full. Free 3 GB (pip's cache counts too) and start again."),
@@ -107,6 +112,14 @@ def check_home():
         )
 
 
+def find_lessons(names):
+    """The files meant by these names; stops where one is no lesson, or where nothing could be written."""
+    if not os.access(str(ROOT), os.W_OK):
+        stop(f"{ROOT} cannot be written to. Copy the course to a folder of your own and start there.")
+    paths_of = runpy.run_path(str(ROOT / "mhsa/authoring/names.py"))["paths_of"]  # mhsa itself needs torch
+    return [str(path) for path in paths_of([name for name in names if name != "--solutions"])]
+
+
 def become(*command):
     """Hand over to a program of .venv; its exit code is ours, and Ctrl-C reaches it alone."""
     os.chdir(str(ROOT))
@@ -124,7 +137,7 @@ def main(args):
     if args[:1] in (["--help"], ["-h"]):
         print(__doc__)
         return
-    if args and args[0] not in ("test", "refresh", "slides", "handout") and not args[0].startswith(("-", "notebooks")):
+    if args and args[0] not in ("test", *MAKING) and not args[0].startswith(("-", "notebooks")):
         stop(
             f"{args[0]} is no command. These are: test, refresh, slides, handout and --help. Without one, or with "
             "options of jupyter lab such as --port 9000, it opens the first lesson."
@@ -132,8 +145,7 @@ def main(args):
     if sys.version_info < (3, 11):  # noqa: UP036
         stop("Python 3.11 or newer is needed; this is {}.{}. Newer ones: python.org.".format(*sys.version_info))
     check_home()
-    if args[:1] in (["refresh"], ["slides"], ["handout"]) and not os.access(str(ROOT), os.W_OK):
-        stop(f"{ROOT} cannot be written to. Copy the course to a folder of your own and start there.")
+    lessons = find_lessons(args[1:]) if args and args[0] in MAKING else []
     try:
         set_up()
     except KeyboardInterrupt:
@@ -143,13 +155,14 @@ def main(args):
     if args[:1] == ["test"]:
         os.environ.setdefault("OMP_NUM_THREADS", "1")  # files run side by side, the long ones first
         become("-m", "pytest", "-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder", *args[1:])
-    elif args[:1] in (["refresh"], ["handout"]):
-        become(f"tests/notebooks/{args[0]}.py", *args[1:])
     elif args[:1] == ["slides"]:
-        become("-m", "nbconvert", "--to", "slides", "--output-dir", "slides", *(args[1:] or ["notebooks/[0-9]*.ipynb"]))
+        lessons = lessons if args[1:] else ["notebooks/[0-9]*.ipynb"]
+        become("-m", "nbconvert", "--to", "slides", "--output-dir", "slides", *lessons)
+    elif lessons:
+        become("-m", f"mhsa.authoring.{args[0]}", *args[1:])
     else:
-        lessons = [str(path) for path in (ROOT / "notebooks").glob("*.ipynb")]
-        subprocess.call([str(PYTHON), "-m", "nbformat.sign", *lessons], stdout=subprocess.DEVNULL)  # `jupyter trust`
+        files = [str(path) for path in (ROOT / "notebooks").glob("*.ipynb")]
+        subprocess.call([str(PYTHON), "-m", "nbformat.sign", *files], stdout=subprocess.DEVNULL)  # `jupyter trust`
         become("-m", "jupyterlab", *args)
 
 

@@ -22,6 +22,8 @@ from packaging.requirements import Requirement
 ROOT = Path(__file__).parents[1]
 PINS = {pin.name: pin for pin in map(Requirement, re.findall(r"(?m)^\w.*", (ROOT / "requirements.txt").read_text()))}
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+DEPENDENCIES = PROJECT["dependencies"]
+AUTHORING = PROJECT["optional-dependencies"]["authoring"]
 
 
 def version(pin):
@@ -32,7 +34,7 @@ def version(pin):
 
 def test_every_pin_lies_in_the_range_of_the_package():
     assert version(PINS["torch"]) == "2.13.0" and all(map(version, PINS.values()))
-    for needed in map(Requirement, PROJECT["dependencies"]):
+    for needed in map(Requirement, DEPENDENCIES + AUTHORING):
         assert needed.specifier and version(PINS[needed.name]) in needed.specifier
 
 
@@ -45,15 +47,21 @@ def test_conda_and_binder_get_the_same_set():
     assert pip == ["- --extra-index-url https://download.pytorch.org/whl/cpu", "- -r requirements.txt", "- -e ."]
 
 
-def test_the_package_imports_what_it_declares_and_nothing_else():
-    trees = [ast.parse(path.read_text()) for path in (ROOT / "mhsa").rglob("*.py")]
-    nodes = [node for tree in trees for node in ast.walk(tree)]
+def packages_imported_in(paths):
+    """What these files import besides Python's own modules and mhsa, by the names of the packages."""
+    nodes = [node for path in paths for node in ast.walk(ast.parse(path.read_text()))]
     names = {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
     names |= {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
-    modules = {name.split(".")[0] for name in names} - set(sys.stdlib_module_names) - {"mhsa"}
     packages = packages_distributions()  # PIL comes in pillow
-    used = {packages[module][0].lower() for module in modules}
-    assert used == {Requirement(needed).name for needed in PROJECT["dependencies"]}
+    modules = {name.split(".")[0] for name in names} - set(sys.stdlib_module_names) - {"mhsa"}
+    return {packages[module][0].lower() for module in modules}
+
+
+def test_the_package_imports_what_it_declares_and_nothing_else():
+    authoring = set((ROOT / "mhsa/authoring").glob("*.py"))
+    package = set((ROOT / "mhsa").rglob("*.py")) - authoring
+    assert packages_imported_in(package) == {Requirement(needed).name for needed in DEPENDENCIES}
+    assert packages_imported_in(authoring) == {Requirement(needed).name for needed in AUTHORING}
 
 
 @pytest.fixture
@@ -61,7 +69,11 @@ def course(tmp_path):
     """course.py in a folder of its own, its steps recorded in `did` and not done."""
     for name in ("course.py", "requirements.txt", "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path)
-    (tmp_path / "notebooks").mkdir()
+    for lesson in ("02_many_heads", "03_split_and_merge"):
+        (tmp_path / "notebooks").mkdir(exist_ok=True)
+        (tmp_path / f"notebooks/{lesson}.ipynb").touch()
+    (tmp_path / "mhsa/authoring").mkdir(parents=True)
+    shutil.copy(ROOT / "mhsa/authoring/names.py", tmp_path / "mhsa/authoring")
     spec = importlib.util.spec_from_file_location("course_copy", tmp_path / "course.py")
     course = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(course)
@@ -142,10 +154,11 @@ def test_a_moved_folder_is_set_up_again(course, monkeypatch):
     "args, command",
     [
         (["test", "-k", "masks"], "-m pytest -n auto --dist loadfile --no-loadscope-reorder -k masks"),
-        (["refresh", "02_many_heads"], "tests/notebooks/refresh.py 02_many_heads"),
-        (["handout", "--solutions"], "tests/notebooks/handout.py --solutions"),
+        (["refresh", "02_many_heads"], "-m mhsa.authoring.refresh 02_many_heads"),
+        (["refresh"], "-m mhsa.authoring.refresh"),
+        (["handout", "--solutions", "2"], "-m mhsa.authoring.handout --solutions 2"),
         (["slides"], r"-m nbconvert --to slides --output-dir slides notebooks/\[0-9\]\*.ipynb"),
-        (["slides", "notebooks/02_many_heads.ipynb"], "-m nbconvert .* slides notebooks/02_many_heads.ipynb"),
+        (["slides", "notebooks/02_many_heads.ipynb"], "-m nbconvert .* slides /[^ ]*/notebooks/02_many_heads.ipynb"),
         (["--port=9999"], "-m jupyterlab .*--port=9999"),
     ],
 )
@@ -161,6 +174,13 @@ def test_a_misspelt_command_is_refused_before_the_set_up(course):
     assert not course.did
     course.main(["notebooks/02_many_heads.ipynb"])  # a place to open
     assert course.did[-1] == "-m jupyterlab notebooks/02_many_heads.ipynb"
+
+
+@pytest.mark.parametrize("command", ["refresh", "slides", "handout"])
+def test_a_lesson_that_does_not_exist_is_named_before_the_set_up(course, command):
+    with pytest.raises(SystemExit, match="^7 is no lesson; these are: 02_many_heads, 03_split_and_merge$"):
+        course.main([command, "3", "7"])
+    assert not course.did
 
 
 def test_a_set_up_whose_python_is_gone_is_done_again(course):

@@ -8,7 +8,11 @@ from pathlib import Path
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
-from refresh import main, refresh
+
+from mhsa.authoring.names import paths_of
+from mhsa.authoring.refresh import main, refresh
+from mhsa.exercises import cells as exercise_cells
+from mhsa.exercises import lesson02
 
 ROOT = Path(__file__).parents[2]
 PICTURE = """import uuid
@@ -63,9 +67,62 @@ def test_refresh_names_a_broken_file_in_one_line(tmp_path, content):
     assert (tmp_path / "c.ipynb").read_bytes() == content
 
 
-def test_refresh_refuses_a_lesson_that_does_not_exist():
-    with pytest.raises(SystemExit, match="99_nothing is no lesson; these are: 00_start_here"):
-        main(["99_nothing"])
+@pytest.mark.parametrize("name", ["99_nothing", "99", "ch", "--solutions", ""])
+def test_refresh_refuses_a_lesson_that_does_not_exist(name):
+    with pytest.raises(SystemExit, match=f"^{name} is no lesson; these are: 00_start_here"):
+        main(["02", name])
+
+
+def test_a_lesson_is_meant_by_its_number_its_name_or_its_file():
+    names = ["3", "02", "03_split_and_merge", "notebooks/cheat_sheet.ipynb", "02_many_heads.ipynb"]
+    assert [path.stem for path in paths_of(names)] == ["03_split_and_merge", "02_many_heads", "cheat_sheet"]
+    assert paths_of([]) == sorted((ROOT / "notebooks").glob("*.ipynb"))
+
+
+def test_refresh_puts_in_the_exercises_runs_and_marks_the_slides(tmp_path):
+    """An old answer is replaced, both headings get a cell of their own, and twice gives what once gave."""
+    path = tmp_path / "02_two.ipynb"
+    cells = [
+        new_markdown_cell("# 2 · Two\n\nA sentence.\n\n## 1. One", id="start"),
+        new_code_cell("one_head = 7", id="one-head"),
+        new_markdown_cell("Explained.\n\n## The common trap\n\n## What comes next", id="end"),
+    ]
+    nbformat.write(new_notebook(cells=cells), path)
+    refresh(path)
+    once = path.read_bytes()
+    stored, exercises = nbformat.read(path, as_version=4).cells, exercise_cells(lesson02)
+    ids = [cell.id for cell in stored]
+    assert ids[:3] == ["start", "start-2", "end"]
+    assert [(cell.cell_type, cell.id, cell.source) for cell in stored[3:-4]] == exercises
+    assert ids[-4:] == ["the-common-trap", "quiz-heading", "quiz", "what-comes-next"]
+    assert all(cell.execution_count for cell in stored if cell.cell_type == "code")
+    assert [cell.metadata.slideshow.slide_type for cell in stored[-4:]] == ["slide", "skip", "skip", "slide"]
+    refresh(path)
+    assert path.read_bytes() == once
+
+
+@pytest.mark.parametrize("name", ["00_zero", "cheat_sheet"])
+def test_refresh_puts_nothing_into_a_lesson_without_exercises(tmp_path, name):
+    path = store(tmp_path / f"{name}.ipynb", "print(7)")
+    refresh(path)
+    assert [cell.source for cell in nbformat.read(path, as_version=4).cells] == ["# Title", "print(7)"]
+
+
+def test_refresh_names_a_heading_that_is_missing(tmp_path):
+    path = store(tmp_path / "02_two.ipynb", "print(7)")
+    with pytest.raises(SystemExit, match="02_two.ipynb: .* before a heading that is missing: ## The common trap"):
+        refresh(path)
+
+
+def test_refresh_says_in_one_sentence_that_a_file_cannot_be_written(tmp_path, monkeypatch):
+    path = store(tmp_path / "b.ipynb", "x = 5")
+
+    def refused(*args):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(nbformat, "write", refused)
+    with pytest.raises(SystemExit, match=f"^{path} cannot be written: Permission denied$"):
+        refresh(path)
 
 
 def test_nbval_sees_every_difference(tmp_path):

@@ -8,13 +8,13 @@ from copy import deepcopy
 from importlib import import_module
 from pathlib import Path
 
-import handout
 import nbformat
 import pytest
-from mark_slides import LINES, mark
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-from refresh import NOTEBOOKS
 
+from mhsa.authoring import handout
+from mhsa.authoring.names import NOTEBOOKS
+from mhsa.authoring.slides import LINES, mark
 from mhsa.exercises import exercises
 from mhsa.exercises.judge import check_answer
 
@@ -35,8 +35,8 @@ def types(notebook):
 def test_the_stored_slide_types_are_those_of_the_rule(path):
     notebook, marked = read(path), read(path)
     mark(marked)
-    assert [cell.source for cell in marked.cells] == [cell.source for cell in notebook.cells], "run mark_slides.py"
-    assert types(marked) == types(notebook), f"run tests/notebooks/mark_slides.py {path.stem}"
+    assert [cell.source for cell in marked.cells] == [cell.source for cell in notebook.cells]
+    assert types(marked) == types(notebook), f"python3 course.py refresh {path.stem}"
 
 
 def test_a_question_comes_with_its_heading_and_before_its_answer():

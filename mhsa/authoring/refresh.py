@@ -1,12 +1,20 @@
-"""Run lessons and store them clean: `python3 course.py refresh [names]`, all of them if none is named."""
+"""Bring lessons up to date: `python3 course.py refresh [lessons]`, all of them if none is named.
+
+Exercises and quiz are put in from mhsa/exercises, every cell is run, slides are marked, and what does not belong into a
+stored notebook is left out. Twice gives the same bytes as once.
+"""
 
 import sys
 from pathlib import Path
 
-import nbformat
 from nbclient import NotebookClient
+from nbformat import NotebookNode
 
-NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+from mhsa.authoring.insert import insert
+from mhsa.authoring.names import paths_of
+from mhsa.authoring.notebook import read, write
+from mhsa.authoring.slides import mark
+
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -14,13 +22,8 @@ METADATA = {
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"  # a dead view shows "model not found" to a reader
 
 
-def refresh(path: Path) -> None:
-    """Run the notebook and store it; if a cell raises or writes to stderr, say which and leave the file as it was."""
-    try:
-        notebook = nbformat.read(path, as_version=4)
-        nbformat.validate(notebook)
-    except Exception as error:  # no JSON, no notebook, no UTF-8: each its own error
-        raise SystemExit(f"{path.name} is no whole notebook: {str(error)[:200]}") from None
+def run(notebook: NotebookNode, path: Path) -> None:
+    """Run every cell; one that raises or writes to stderr is named."""
     NotebookClient(
         notebook,
         timeout=60,
@@ -37,29 +40,36 @@ def refresh(path: Path) -> None:
                 raise SystemExit(f"{path.name}, code cell {number}: {output.ename}: {output.evalue}\n\n{cell.source}")
             if output.get("name") == "stderr":
                 raise SystemExit(f"{path.name}, code cell {number} writes to stderr:\n{output.text}\n\n{cell.source}")
+
+
+def clean(notebook: NotebookNode) -> None:
+    """Leave out what changes from run to run, and what only an editor knows."""
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
             output.get("data", {}).pop(WIDGET_VIEW, None)
         cell.metadata.pop("execution", None)  # JupyterLab's time stamps
         cell.metadata.pop("lines_to_next_cell", None)  # jupytext's
     for key in ("widgets", "jupytext"):
         notebook.metadata.pop(key, None)
     notebook.metadata.update(METADATA)
-    nbformat.write(notebook, path)
 
 
-def lessons(names: list[str]) -> list[Path]:
-    """The files of these lessons, or of all if none is named."""
-    paths = [NOTEBOOKS / f"{Path(name).stem}.ipynb" for name in names] or sorted(NOTEBOOKS.glob("*.ipynb"))
-    for path in paths:
-        if not path.exists():
-            raise SystemExit(
-                f"{path.stem} is no lesson; these are: "
-                + ", ".join(sorted(lesson.stem for lesson in NOTEBOOKS.glob("*.ipynb")))
-            )
-    return paths
+def refresh(path: Path) -> None:
+    """All of it for one notebook; if a cell fails, the file stays as it was."""
+    notebook = read(path)
+    try:
+        insert(notebook, path.stem[:2])
+    except ValueError as error:
+        raise SystemExit(f"{path.name}: {error}") from None
+    run(notebook, path)
+    clean(notebook)
+    if path.stem[:2].isdecimal():  # the cheat sheet has no slides
+        mark(notebook)  # after the run: how much fits on a slide depends on the outputs
+    write(notebook, path)
 
 
 def main(names: list[str]) -> None:
-    for path in lessons(names):
+    for path in paths_of(names):
         print(path.name, flush=True)
         refresh(path)
 

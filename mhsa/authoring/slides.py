@@ -1,15 +1,12 @@
-"""Write into the lessons what each cell is on a slide: `.venv/bin/python tests/notebooks/mark_slides.py [names]`.
+"""Store in a notebook what each cell is on a slide.
 
 A section begins a slide, a question a sub-slide; what answers it is a fragment, shown by the next key press.
-Run it again after a change: the tests compare.
 """
 
 import re
-import sys
 
-import nbformat
+from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
-from refresh import lessons
 
 HEADING, QUESTION = r"\n+(?=## )", r"\n+(?=\*\*Predict\.\*\*)"
 LINES = 24  # of code that a slide shows
@@ -17,7 +14,7 @@ PICTURE = 21  # as many lines high
 TEXT_WIDTH = 90  # letters in a line of text
 
 
-def cut(notebook) -> None:
+def cut(notebook: NotebookNode) -> None:
     """A slide holds whole cells: begin one at each heading, and at a question that comes after an explanation."""
     cells = []
     for cell in notebook.cells:
@@ -32,7 +29,7 @@ def cut(notebook) -> None:
     notebook.cells = cells
 
 
-def height(cell) -> int:
+def height(cell: NotebookNode) -> int:
     """About how many lines of a slide the cell takes."""
     lines = cell.source.partition("<details>")[0].splitlines()  # the rest is folded
     if cell.cell_type == "markdown":
@@ -44,7 +41,7 @@ def height(cell) -> int:
     return len(lines) + 1
 
 
-def slide_types(cells) -> list[str]:
+def slide_types(cells: list[NotebookNode]) -> list[str]:
     """slide, subslide, fragment or skip for each cell; "-" stays with the cell before."""
     types, section, used = [], "", 0
     for i, cell in enumerate(cells):
@@ -69,18 +66,10 @@ def slide_types(cells) -> list[str]:
     return types
 
 
-def mark(notebook) -> None:
+def mark(notebook: NotebookNode) -> None:
     """Cut the cells and store their slide types, as JupyterLab and nbconvert read them."""
     cut(notebook)
     for cell, kind in zip(notebook.cells, slide_types(notebook.cells)):
         cell.metadata.pop("slideshow", None)
         if kind != "-":
             cell.metadata["slideshow"] = {"slide_type": kind}
-
-
-if __name__ == "__main__":
-    for path in (path for path in lessons(sys.argv[1:]) if path.match("[0-9]*")):  # the cheat sheet has no slides
-        notebook = nbformat.read(path, as_version=4)
-        mark(notebook)
-        nbformat.validate(notebook)
-        nbformat.write(notebook, path)

@@ -1,4 +1,4 @@
-"""Lessons to hand out: `python3 course.py handout [--solutions] [names]` writes them to handouts/.
+"""Lessons to hand out: `python3 course.py handout [--solutions] [lessons]` writes them to handouts/.
 
 Without solutions all outputs are cleared, so that nobody reads an answer before the question. With solutions the
 outputs stay, and each exercise holds the answer that its check compares with; `ex.NAME.solution()` shows the same.
@@ -8,29 +8,30 @@ import ast
 import importlib.util
 import inspect
 import sys
-from pathlib import Path
+from types import ModuleType
 
-import nbformat
-from refresh import NOTEBOOKS, lessons
+from nbformat import NotebookNode
 
-from mhsa.exercises import exercises
+from mhsa.authoring.names import NOTEBOOKS, paths_of
+from mhsa.authoring.notebook import read, write
+from mhsa.exercises import Exercise, exercises
 
-HANDOUTS = Path(__file__).parents[2] / "handouts"
+HANDOUTS = NOTEBOOKS.parent / "handouts"
 
 
-def without_outputs(notebook) -> None:
+def without_outputs(notebook: NotebookNode) -> None:
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
 
 
-def solution(exercise) -> str:
+def solution(exercise: Exercise) -> str:
     """A cell with the right answer and its check."""
     answer = exercise.answer_name + "()" * exercise.asks_value
     return f"{inspect.getsource(exercise.reference)}\n\nex.{exercise.name}.check({answer})"
 
 
-def with_solutions(notebook, lesson) -> None:
+def with_solutions(notebook: NotebookNode, lesson: ModuleType) -> None:
     """Fill in the exercises of a lesson module; its imports come first, since an answer may use them."""
     tree = ast.parse(inspect.getsource(lesson))
     imports = [ast.unparse(node) for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
@@ -47,15 +48,15 @@ def main(args: list[str]) -> None:
     solved = "--solutions" in args
     names = [name for name in args if name != "--solutions"]
     HANDOUTS.mkdir(exist_ok=True)
-    for path in lessons(names or [path.stem for path in sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))]):
-        notebook = nbformat.read(path, as_version=4)
+    for path in paths_of(names) if names else sorted(NOTEBOOKS.glob("[0-9]*.ipynb")):
+        notebook = read(path)
         name = f"mhsa.exercises.lesson{path.stem[:2]}"
         if not solved:
             without_outputs(notebook)
         elif importlib.util.find_spec(name):  # lesson 0 has no exercises
             with_solutions(notebook, importlib.import_module(name))
         copy = HANDOUTS / f"{path.stem}{'-solutions' * solved}.ipynb"
-        nbformat.write(notebook, copy)
+        write(notebook, copy)
         print(copy)
 
 
