@@ -214,7 +214,7 @@ def test_html_of_a_quiz_holds_code_and_emphasis_alone(words):
 @pytest.mark.parametrize("typed", [*NASTY, "1e999", "nan", "0x7", "1" + 300 * "0", "٣"])
 def test_what_is_typed_for_a_number_never_comes_back_as_html(typed, monkeypatch, tmp_path):
     monkeypatch.setenv("MHSA_PROGRESS", str(tmp_path / "<b>.json"))
-    asked = Quiz("lesson01", [Number("How many?", 7, "Yes.", {}, "No.")]).asked[0]
+    asked = Quiz("lesson01", [Number("How many?", 7, "Yes.", {}, "No.", id="count")]).asked[0]
     asked.controls[0].value = typed
     page = Tags(asked.feedback.value)
     assert set(page.tags) <= {("div", ("role", "alert"))} and "<" not in page.text

@@ -13,17 +13,13 @@ from ipywidgets import RadioButtons, Text
 from quiz_keys import KEYS
 
 from mhsa.exercises import progress
-from mhsa.exercises.quiz import Asked, Choice, Number, Option, Quiz, to_html, to_number
+from mhsa.exercises.quiz import Choice, Number, Option, QuestionView, Quiz, to_html, to_number
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 QUIZZES = {lesson: import_module(lesson.replace("lesson", "mhsa.exercises.questions")) for lesson in KEYS}
-ALL = [
-    (f"{lesson}, {i}", question, key)
-    for lesson, module in QUIZZES.items()
-    for i, (question, key) in enumerate(zip(module.QUESTIONS, KEYS[lesson], strict=True), start=1)
-]
-each_question = pytest.mark.parametrize("question, key", [rest for _, *rest in ALL], ids=[name for name, *_ in ALL])
-QUESTIONS = [question for _, question, _ in ALL]
+ALL = {f"{lesson}, {question.id}": question for lesson, module in QUIZZES.items() for question in module.QUESTIONS}
+QUESTIONS = [*ALL.values()]
+each_question = pytest.mark.parametrize("question", QUESTIONS, ids=ALL)
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +28,7 @@ def own_progress(tmp_path, monkeypatch):
 
 
 def ask(question):
-    return Asked(1, question, lambda: None)
+    return QuestionView(1, question, lambda: None)
 
 
 def answer(asked, *given):
@@ -72,9 +68,15 @@ def test_there_is_enough_of_everything():
         assert kinds == {Number, False, True}
 
 
-@each_question
-def test_the_key_is_what_is_computed(question, key):
-    computed = key()
+@pytest.mark.parametrize("lesson", QUIZZES)
+def test_each_question_has_its_key_and_each_key_its_question(lesson):
+    assert sorted(question.id for question in QUIZZES[lesson].QUESTIONS) == sorted(KEYS[lesson])
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_key_is_what_is_computed(name):
+    lesson, id = name.split(", ")
+    question, computed = ALL[name], KEYS[lesson][id]()
     if isinstance(question, Number):
         assert abs(question.answer - computed) <= question.tolerance / 100
         return
@@ -88,7 +90,7 @@ def test_the_key_is_what_is_computed(question, key):
 
 
 @each_question
-def test_every_wrong_answer_has_an_explanation_of_its_own(question, key):
+def test_every_wrong_answer_has_an_explanation_of_its_own(question):
     told = [answer(ask(question), *wrong) for wrong in wrong_answers(question)]
     assert len(told) >= 2
     assert all(text.startswith("✗ ") and len(text.split(". ", 1)[1]) > 30 for text in told)
@@ -96,7 +98,7 @@ def test_every_wrong_answer_has_an_explanation_of_its_own(question, key):
 
 
 @each_question
-def test_the_right_answer_is_right_and_explained(question, key):
+def test_the_right_answer_is_right_and_explained(question):
     asked = ask(question)
     text = answer(asked, *right_answer(question))
     assert asked.right and "✗" not in text
@@ -122,7 +124,7 @@ def test_numbers_lie_far_enough_apart(question):
 
 
 @each_question
-def test_words_show_as_they_are_written(question, key):
+def test_words_show_as_they_are_written(question):
     """Options are plain on their controls; nothing is HTML, and nothing is struck out or a table in Markdown."""
     options = getattr(question, "options", ())
     whys = [option.why for option in options]
@@ -149,12 +151,17 @@ def test_explanations_point_at_sections_that_exist(lesson):
 # A question on the screen
 
 ONE = Choice(
-    "Which?", [Option("three", "Because of <b>."), Option("five", "No `x` there."), Option("seven", "Yes.", True)]
+    "Which?",
+    [Option("three", "Because of <b>."), Option("five", "No `x` there."), Option("seven", "Yes.", True)],
+    id="one",
 )
 SOME = Choice(
-    "Which ones?", [Option("two", "Even."), Option("three", "Prime.", True), Option("five", "Odd.", True)], several=True
+    "Which ones?",
+    [Option("two", "Even."), Option("three", "Prime.", True), Option("five", "Odd.", True)],
+    several=True,
+    id="some",
 )
-FIVE = Number("How many?", 5.0, "Count.", {4.0: "One is missing."}, "Count again.", tolerance=0.1)
+FIVE = Number("How many?", 5.0, "Count.", {4.0: "One is missing."}, "Count again.", tolerance=0.1, id="five")
 
 
 def test_a_question_can_be_tried_again():

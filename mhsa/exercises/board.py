@@ -8,7 +8,7 @@ from ipywidgets import HTML, Button, HBox, Layout, VBox
 from mhsa.draw.svg import Svg, el, picture, text
 from mhsa.exercises import progress
 from mhsa.exercises.exercise import exercises
-from mhsa.exercises.quiz import said
+from mhsa.exercises.quiz import captured_output
 from mhsa.explore.view import SvgView
 from mhsa.lessons import WITH_EXERCISES
 
@@ -57,7 +57,7 @@ class Board(VBox):
         self.ask = VBox([question, HBox([self.keep, self.really])], layout=Layout(display="none"))
         self.refresh.on_click(lambda _: self._show())
         self.start_over.on_click(lambda _: self._show(asking=True))
-        self.really.on_click(lambda _: self._show(said(progress.reset)))
+        self.really.on_click(lambda _: self._show(captured_output(progress.reset)))
         self.keep.on_click(lambda _: self._show())
         super().__init__(
             [self.table, self.view, HBox([self.refresh, self.start_over]), self.ask, self.trouble],
@@ -72,7 +72,7 @@ class Board(VBox):
             self.table.value = to_html(table)
             self.view.svg = picture(860, 34, "Progress", left, text(left, 2, 20, size=14))
 
-        trouble = "\n".join(filter(None, [trouble, said(draw)]))
+        trouble = "\n".join(filter(None, [trouble, captured_output(draw)]))
         self.trouble.value = el("div", trouble, role="alert") if trouble else ""
         self.ask.layout.display = None if asking else "none"
 

@@ -23,6 +23,7 @@ QUESTIONS = (
                 "How many are these? See section 6.",
             ),
         ),
+        id="scale",
     ),
     Choice(
         "What holds for the weights of a head without a mask?",
@@ -45,6 +46,7 @@ QUESTIONS = (
             ),
         ),
         several=True,
+        id="row_of_weights",
     ),
     Number(
         "All four scores of a row are 0, and a mask closes one of the four keys. What is the weight of each open key?",
@@ -57,6 +59,7 @@ QUESTIONS = (
         },
         "The four exponentials are 1, 1, 1 and 0 for the closed key. Divide by their sum, as in section 4.",
         tolerance=0.005,
+        id="open_weight",
     ),
     Choice(
         "The values of a head are (0, 0), (4, 0) and (0, 4). Which output can no row of weights give?",
@@ -81,6 +84,7 @@ QUESTIONS = (
                 "section 9 that is a place near a corner.",
             ),
         ),
+        id="outside",
     ),
     Choice(
         "You swap *Mia* and *keys* in the sentence. There is no mask and no position in the tokens. What happens "
@@ -107,6 +111,7 @@ QUESTIONS = (
                 "this head does not see the order: section 5.",
             ),
         ),
+        id="swapped",
     ),
     Choice(
         "*lost* has one row of weights and two questions, who and what. What holds?",
@@ -133,5 +138,6 @@ QUESTIONS = (
             ),
         ),
         several=True,
+        id="two_answers",
     ),
 )

@@ -27,6 +27,7 @@ QUESTIONS = (
                 "sets weights; it does not hand out columns. See section 5.",
             ),
         ),
+        id="columns_read",
     ),
     Number(
         "d_model = 10, 3 heads, d_k = 4, d_v = 5, no biases. How many numbers does W_O hold?",
@@ -39,6 +40,7 @@ QUESTIONS = (
             450: "The three heads are in 15 = 3 · 5 already. W_O has two axes, not three: section 3.",
         },
         "W_O maps the concatenation, h · d_v numbers, to d_model numbers: section 3.",
+        id="size_of_w_o",
     ),
     Choice(
         "You double the weights W_K of head 0 alone. What changes?",
@@ -64,6 +66,7 @@ QUESTIONS = (
             ),
         ),
         several=True,
+        id="double_w_k",
     ),
     Choice(
         "To what is Concat(head_1, …, head_h) · W_O equal?",
@@ -89,6 +92,7 @@ QUESTIONS = (
                 "term in section 6.",
             ),
         ),
+        id="concat",
     ),
     Choice(
         "Two heads start with equal weights, and so do their blocks of W_O. You train for 100 steps. Then the two "
@@ -109,6 +113,7 @@ QUESTIONS = (
                 "They learn, and move together: section 12 measures both, that they moved and that they stayed equal.",
             ),
         ),
+        id="twins",
     ),
     Choice(
         "A tool shows the map averaged over 2 heads. One row reads [0.5, 0.5, 0, 0]. What do you know?",
@@ -133,5 +138,6 @@ QUESTIONS = (
                 "which: see the trap at the end.",
             ),
         ),
+        id="averaged",
     ),
 )

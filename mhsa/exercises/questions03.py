@@ -26,6 +26,7 @@ QUESTIONS = (
                 "neighbours.",
             ),
         ),
+        id="head_1",
     ),
     Number(
         "q has the shape (1, 5, 12) and lies in order. 4 heads are split off by view and transpose. How many places "
@@ -40,6 +41,7 @@ QUESTIONS = (
             44: "You count the first place as 1. The number at the very start lies 0 places from it: section 4.",
         },
         "Find the number's column in its token first, then count the tokens before it: section 4.",
+        id="offset",
     ),
     Choice(
         "Merging after `weights @ v` with 5 tokens and 3 heads. Which of these copy numbers to new memory?",
@@ -62,6 +64,7 @@ QUESTIONS = (
             ),
         ),
         several=True,
+        id="copies",
     ),
     Choice(
         "You test your layer with one head only. Which mistakes go unnoticed?",
@@ -88,6 +91,7 @@ QUESTIONS = (
             ),
         ),
         several=True,
+        id="one_head",
     ),
     Choice(
         "Split and merge are both a bare view, without a transpose. The layer is causal. Which test fails?",
@@ -112,6 +116,7 @@ QUESTIONS = (
                 True,
             ),
         ),
+        id="bare_views",
     ),
     Choice(
         "A file stores fused weights as (h 3 d), with h = 2. Your code reads them as (3 h d). What happens?",
@@ -133,5 +138,6 @@ QUESTIONS = (
                 "differ as well. Write the six blocks of section 9 down.",
             ),
         ),
+        id="fused_orders",
     ),
 )

@@ -23,6 +23,7 @@ QUESTIONS = (
             Option("The bytes of q, k and v", "They are h · d_k = 512 wide in all, however they are cut: section 6."),
         ),
         several=True,
+        id="twice_the_heads",
     ),
     Number(
         "d_model = 5,120, 40 heads of 128, no biases counted. How many numbers of the four matrices does *one* "
@@ -37,6 +38,7 @@ QUESTIONS = (
             655_360: "That is the slice of one matrix. How many matrices are there? Section 3.",
         },
         "One head uses d_k columns of W_Q, W_K and W_V and d_k rows of W_O. How long is each? Section 3.",
+        id="one_head_of_forty",
     ),
     Number(
         "d_model = 1024, 8 heads, d_k = d_v = 64, no biases. How many times 4 · d_model² numbers does the layer hold?",
@@ -48,6 +50,7 @@ QUESTIONS = (
             0.25: "Only one side of each matrix shrinks. The other one stays d_model: section 1.",
         },
         "Write down the two sides of W_Q and of W_O, as in section 1.",
+        id="narrow_heads",
     ),
     Number(
         "B = 8, T = 1024, 16 heads, float32. How many MB (10⁶ bytes) do the score maps take?",
@@ -63,6 +66,7 @@ QUESTIONS = (
         },
         "Count the maps, the numbers in one map, and the bytes of one number: section 6 and the trap.",
         tolerance=0.9,
+        id="megabytes",
     ),
     Choice(
         "d_model = 768. At which T do the products between tokens (scores and mix) cost as much as the four "
@@ -84,6 +88,7 @@ QUESTIONS = (
                 "Both sums hold h · d_k, which is d_model for each h. What grows with h is the softmax: section 5.",
             ),
         ),
+        id="equal_cost",
     ),
     Choice(
         "`nn.MultiheadAttention(512, 8)` holds 2,048 parameters more than `MultiHeadAttention(512, 8)` of this "
@@ -109,5 +114,6 @@ QUESTIONS = (
                 "and 512 wide it has 1,024 numbers. See section 1.",
             ),
         ),
+        id="more_in_torch",
     ),
 )

@@ -20,6 +20,7 @@ QUESTIONS = (
                 "That is the *last* token, whose row has True everywhere. Look at the rows that section 4 prints.",
             ),
         ),
+        id="first_token_in_torch",
     ),
     Number(
         "Two tokens, all scores 0. The mask `torch.tril(torch.ones(2, 2))` is added, as floats. What weight does "
@@ -33,6 +34,7 @@ QUESTIONS = (
         },
         "Add the row (1, 0) to the scores, then take the softmax: section 5.",
         tolerance=0.006,
+        id="leak",
     ),
     Choice(
         "One row may read nothing, and you leave its output out of the loss. With which does the gradient of v "
@@ -58,6 +60,7 @@ QUESTIONS = (
             ),
         ),
         several=True,
+        id="finite_gradients",
     ),
     Number(
         "A cache holds 5 tokens. You read 3 new ones at once, with a causal mask. How many keys may the *first* of "
@@ -71,6 +74,7 @@ QUESTIONS = (
             3: "You count the new tokens. Which keys come before the first of them? Section 7.",
         },
         "Write down `causal_mask(3, 8)`: its last row is all open, section 7.",
+        id="keys_with_a_cache",
     ),
     Choice(
         "A query sentence attends to a source sentence: cross-attention. What must be equal?",
@@ -95,6 +99,7 @@ QUESTIONS = (
             ),
         ),
         several=True,
+        id="must_be_equal",
     ),
     Choice(
         "A batch has sentences of 4 and 2 tokens, and `padding_mask([4, 2], 4)` is used. What holds for the second "
@@ -118,6 +123,7 @@ QUESTIONS = (
             ),
         ),
         several=True,
+        id="padded",
     ),
     Choice(
         "x has the shape (2, 4, 6): two sentences. You call `nn.MultiheadAttention(6, 3)(x, x, x)`. What is the "
@@ -143,5 +149,6 @@ QUESTIONS = (
                 "Any two leading sizes fit, so nothing is noticed. That is what makes it the common trap.",
             ),
         ),
+        id="not_batch_first",
     ),
 )

@@ -17,6 +17,7 @@ QUESTIONS = (
         },
         "Answered relations count 1 each, the others what a guess is worth; then the mean: section 2.",
         tolerance=0.004,
+        id="predicted_accuracy",
     ),
     Choice(
         "A single head has two right keys and shares its weight evenly between them. What is lost?",
@@ -37,6 +38,7 @@ QUESTIONS = (
             ),
             Option("The smaller of the two values", "A weighted sum adds both, it does not choose: section 7."),
         ),
+        id="what_a_blend_loses",
     ),
     Choice(
         "d_model = 16, two relations. You go from 2 heads to 8. What stays the same?",
@@ -52,6 +54,7 @@ QUESTIONS = (
             Option("The bytes of the score maps", "They grow with h: lesson 4."),
         ),
         several=True,
+        id="from_two_heads_to_eight",
     ),
     Choice(
         "Two relations, d_model = 16. With 8 heads both are answered, with 16 the accuracy falls. What has become "
@@ -66,6 +69,7 @@ QUESTIONS = (
             Option("The number of heads", "There are 16 for two relations. Compare both ends of the map in section 4."),
             Option("The number of training sequences", "All cells of the map have equally many: section 4."),
         ),
+        id="too_small",
     ),
     Choice(
         "With seed 0, head 0 learned relation 1. Which head learns it with seed 1?",
@@ -81,5 +85,6 @@ QUESTIONS = (
                 "The first heads take the first relations", "W_O adds the heads up, in no order: lesson 2, section 6."
             ),
         ),
+        id="which_head",
     ),
 )

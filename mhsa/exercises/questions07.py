@@ -25,6 +25,7 @@ QUESTIONS = (
             Option("All its values are zero", "Weights times zero are zero, however sharp the map.", True),
         ),
         several=True,
+        id="adds_almost_nothing",
     ),
     Number(
         "A row spreads its weight evenly over 4 of 16 tokens. What is its entropy, as a share of the maximum?",
@@ -38,6 +39,7 @@ QUESTIONS = (
         },
         "An even row over n tokens has the entropy log n. Divide by log 16: section 3.",
         tolerance=0.004,
+        id="even_over_four",
     ),
     Choice(
         "A head gives the token before 0.99 of its weight, and it does so on shuffled words too. What follows?",
@@ -53,6 +55,7 @@ QUESTIONS = (
                 "A pattern tells where a head looks. Whether the output needs it is another measurement: section 7.",
             ),
         ),
+        id="keeps_its_pattern",
     ),
     Choice(
         "Two heads, each with rows of its own. Which sentences about their *mean* map are always true?",
@@ -70,6 +73,7 @@ QUESTIONS = (
             Option("From it you can tell the two heads", "Many pairs have the same mean: section 6."),
         ),
         several=True,
+        id="mean_of_two",
     ),
     Number(
         "The word *trombonist* is cut in four pieces. The word *played* gives them 0.25, 0.125, 0.0625 and 0.0625. "
@@ -84,5 +88,6 @@ QUESTIONS = (
         },
         "Add what the pieces get: section 2.",
         tolerance=0.001,
+        id="weight_of_a_word",
     ),
 )

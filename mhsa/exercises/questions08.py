@@ -14,6 +14,7 @@ QUESTIONS = (
             11: "T - 1 is enough for every *pattern* of weights, section 6. How many columns has this head?",
         },
         "How many columns have Q and K of one head? Section 4.",
+        id="highest_rank",
     ),
     Choice(
         "Scores of rank 3, from random q and k, T = 12, float64. Which rank have the weights after the softmax?",
@@ -28,6 +29,7 @@ QUESTIONS = (
                 "Rank 1 means that all queries read alike, up to a factor. These have different queries: section 4.",
             ),
         ),
+        id="rank_after_softmax",
     ),
     Choice(
         "Which changes leave all weights of a head as they are?",
@@ -47,6 +49,7 @@ QUESTIONS = (
             ),
         ),
         several=True,
+        id="what_changes_no_weight",
     ),
     Choice(
         "A pattern P has 10 rows, and its centred logarithm has rank 4. The tokens are independent. Which is the "
@@ -57,6 +60,7 @@ QUESTIONS = (
             Option("9", "T - 1 is enough for every pattern; this one needs less: section 6."),
             Option("10", "The theorem of section 5 says that T is enough. It does not say that it is needed."),
         ),
+        id="smallest_width",
     ),
     Choice(
         "You train a layer with 2 heads and one with 8, d_model = 512, d_k = 64 in both. The second is better. What "
@@ -78,6 +82,7 @@ QUESTIONS = (
             ),
             Option("The second has less memory for its maps", "It has more maps, not less: section 1."),
         ),
+        id="eight_beat_two",
     ),
     Choice(
         "Which of these models have heads wider than 64?",
@@ -89,5 +94,6 @@ QUESTIONS = (
             Option("Llama-3-70B", "128: 8,192 columns, 64 query heads.", True),
         ),
         several=True,
+        id="wider_than_64",
     ),
 )

@@ -10,6 +10,7 @@ QUESTIONS = (
             Option("It doubles", "No map is stored, so all that is left grows with T: section 2.", True),
             Option("It grows fourfold", "That is the explicit pass, which stores maps of T · T numbers: section 2."),
         ),
+        id="twice_the_text",
     ),
     Choice(
         "A layer is called once with `need_weights=True` and once without. What differs between the two calls?",
@@ -32,6 +33,7 @@ QUESTIONS = (
             ),
         ),
         several=True,
+        id="two_calls",
     ),
     Choice(
         "One head of 512 or eight of 64, both explicit. Which part is eight times as much work with eight heads?",
@@ -41,6 +43,7 @@ QUESTIONS = (
             Option("Queries times keys", "Eight products, each an eighth as deep: the sum stays, section 5."),
             Option("Everything", "Then the time of the fused pass would grow eightfold too. Look at section 5."),
         ),
+        id="eight_times_the_work",
     ),
     Number(
         "A decoder has 24 layers, 32 query heads and 4 heads of keys and values, each 64 wide, numbers of 2 bytes. "
@@ -56,6 +59,7 @@ QUESTIONS = (
         },
         "Count the bytes of one token in one layer first: section 8. Then multiply.",
         tolerance=0.4,
+        id="megabytes_of_a_cache",
     ),
     Choice(
         "1,000 tokens lie in the cache, and one more comes. What is true of this step?",
@@ -74,6 +78,7 @@ QUESTIONS = (
             ),
         ),
         several=True,
+        id="one_step",
     ),
     Choice(
         "The heads of a layer lie on four processes, and W_O is cut by rows to match. What do they exchange in a "
@@ -88,5 +93,6 @@ QUESTIONS = (
             ),
             Option("Keys and values", "No head reads another's keys. Each process has those of its own: section 10."),
         ),
+        id="what_is_exchanged",
     ),
 )

@@ -36,6 +36,7 @@ QUESTIONS = (
             ),
             Option("None, it is false", "Count both at d_model = 512: row P1 in section 2."),
         ),
+        id="same_parameters_if",
     ),
     Choice(
         "Which of these questions can be settled without training anything?",
@@ -51,6 +52,7 @@ QUESTIONS = (
             Option("Does the split into heads copy?", "Strides and addresses tell: row S4.", True),
         ),
         several=True,
+        id="settled_without_training",
     ),
     Number(
         "A course prints 18.9 MB for the float32 score maps of B = 8, T = 384, h = 16. It counted numbers. How many "
@@ -67,6 +69,7 @@ QUESTIONS = (
         },
         "Numbers in all: B · h · T · T. Then bytes a number: row M1 in section 3.",
         tolerance=0.3,
+        id="megabytes_of_a_course",
     ),
     Choice(
         "On 20 sentences, head 5 of layer 2 gives 0.9 of its weight to the next word. What does this show?",
@@ -88,6 +91,7 @@ QUESTIONS = (
                 "A weight says where a head reads, not what is made of it: row H10 in section 5.",
             ),
         ),
+        id="one_clear_head",
     ),
     Choice(
         "By convention d_k = d_model / h. Which of these sentences are true then, but not if every head has 64 "
@@ -112,6 +116,7 @@ QUESTIONS = (
             ),
         ),
         several=True,
+        id="when_the_heads_are_wide",
     ),
     Choice(
         "From T to 2 · T, kernel a goes from 2 MB to 4 MB of extra memory, kernel b from 8 MB to 32 MB. What do you "
@@ -124,5 +129,6 @@ QUESTIONS = (
             Option("a saves 28 MB", "At 2 · T it does, at T it is 6 MB. Without T, a saving says little: section 3."),
             Option("Both grow like T²", "a only doubles. Compare the two ratios, as row M4 in section 3 does."),
         ),
+        id="growth_of_two_kernels",
     ),
 )

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from html import escape
 from importlib import import_module
@@ -38,6 +38,7 @@ class Choice:
     text: str  # may hold `code` and *emphasis*
     options: Sequence[Option]
     several: bool = False
+    id: str = field(kw_only=True)  # of the function in tests/quiz_keys that computes what is right
 
     @property
     def how(self) -> str:
@@ -51,7 +52,7 @@ class Choice:
         """Whether the options of these numbers are the right ones (None if there are none), and what to say."""
         if not chosen:
             return None, ["Choose first, then check."]
-        lines = [verdict(self.options[i].right, LETTERS[i], self.options[i].why) for i in chosen]
+        lines = [answer_line(self.options[i].right, LETTERS[i], self.options[i].why) for i in chosen]
         missing = sum(option.right for option in self.options) - sum(self.options[i].right for i in chosen)
         if self.several and missing:
             lines.append(f"✗ Not all yet: {missing} more {'is' if missing == 1 else 'are'} true.")
@@ -68,6 +69,7 @@ class Number:
     wrong: Mapping[float, str]
     otherwise: str
     tolerance: float = 0.0  # absolute
+    id: str = field(kw_only=True)  # as for Choice
     how = "type a number"
     labels = ()
 
@@ -78,14 +80,14 @@ class Number:
             return None, ["Type a number alone, such as 12 or 0.5."]
         for number, why in {self.answer: self.why, **self.wrong}.items():
             if abs(value - number) <= self.tolerance:
-                return number == self.answer, [verdict(number == self.answer, typed.strip(), why)]
-        return False, [verdict(False, typed.strip()[:40], self.otherwise)]
+                return number == self.answer, [answer_line(number == self.answer, typed.strip(), why)]
+        return False, [answer_line(False, typed.strip()[:40], self.otherwise)]
 
 
 Question = Choice | Number
 
 
-def verdict(right: bool, answer: str, why: str) -> str:
+def answer_line(right: bool, answer: str, why: str) -> str:
     return f"✓ {answer} is right. {why}" if right else f"✗ {answer} is not right. {why}"
 
 
@@ -106,14 +108,14 @@ def to_html(words: str) -> str:
     return re.sub(r"\*(.+?)\*", r"<em>\1</em>", words)
 
 
-def said(action: Callable[[], object]) -> str:
+def captured_output(action: Callable[[], object]) -> str:
     """What the action prints, each line once: in a widget's callback nobody would see it."""
     with redirect_stdout(StringIO()) as printed:
         action()
     return "\n".join(dict.fromkeys(printed.getvalue().splitlines()))
 
 
-class Asked(VBox):
+class QuestionView(VBox):
     """One question on the screen. `right` is None until it is answered."""
 
     def __init__(self, number: int, question: Question, answered: Callable[[], None]):
@@ -167,7 +169,7 @@ class Quiz(VBox):
 
     def __init__(self, lesson: str, questions: Sequence[Question]):
         self.lesson = lesson
-        self.asked = [Asked(i, question, self._record) for i, question in enumerate(questions, start=1)]
+        self.asked = [QuestionView(i, question, self._record) for i, question in enumerate(questions, start=1)]
         self.view = SvgView()  # it also keeps the arrow keys from JupyterLab
         super().__init__([*self.asked, self.view], _dom_classes=("mhsa-explorer",))
         self._show_score()
@@ -177,7 +179,7 @@ class Quiz(VBox):
         return sum(asked.right is True for asked in self.asked)
 
     def _record(self) -> None:
-        self._show_score(said(lambda: progress.record_quiz(self.lesson, self.score, len(self.asked))))
+        self._show_score(captured_output(lambda: progress.record_quiz(self.lesson, self.score, len(self.asked))))
 
     def _show_score(self, trouble: str = "") -> None:
         answered = sum(asked.right is not None for asked in self.asked)

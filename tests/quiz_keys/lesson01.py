@@ -68,6 +68,3 @@ def two_answers():
         "Doubling": not close(2 * even[0], 2 * even[1]),
         "share this row": close(weights[0], weights[1]),
     }
-
-
-KEYS = [scale, row_of_weights, open_weight, outside, swapped, two_answers]

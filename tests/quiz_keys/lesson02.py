@@ -86,6 +86,3 @@ def averaged():
         "No head reads": not any(x.any() for x in last),
         "agree": all(close(*pair) for pair in pairs),
     }
-
-
-KEYS = [columns_read, size_of_w_o, double_w_k, concat, twins, averaged]

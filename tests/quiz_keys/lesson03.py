@@ -36,7 +36,7 @@ def copies():
     }
 
 
-def layer(mha, x, split=split_heads, merge=merge_heads, mask=None, axis=-1, width=None, w_o=None):
+def _layer(mha, x, split=split_heads, merge=merge_heads, mask=None, axis=-1, width=None, w_o=None):
     q, k, v = (split(linear(x), mha.num_heads) for linear in (mha.w_q, mha.w_k, mha.w_v))
     scores = q @ k.mT / sqrt(width or q.shape[-1])
     if mask is not None:
@@ -44,42 +44,42 @@ def layer(mha, x, split=split_heads, merge=merge_heads, mask=None, axis=-1, widt
     return (w_o or mha.w_o)(merge(scores.softmax(axis) @ v))
 
 
-def bare_split(x, h):
+def _bare_split(x, h):
     return x.reshape(1, h, x.shape[1], -1)
 
 
-def bare_merge(z):
+def _bare_merge(z):
     return z.reshape(1, z.shape[2], -1)
 
 
-def d_h_split(x, h):
+def _d_h_split(x, h):
     return x.view(1, x.shape[1], -1, h).permute(0, 3, 1, 2)
 
 
 def one_head():
     x, mha = rand(1, 5, 6), seeded(MultiHeadAttention, 6, 1)
     wrong = {
-        "view(B, h, T, d_k)": {"split": bare_split},
+        "view(B, h, T, d_k)": {"split": _bare_split},
         "over queries": {"axis": -2},
-        "(d h)": {"split": d_h_split},
+        "(d h)": {"split": _d_h_split},
         "√d_model": {"width": 6},
         "W_O is left out": {"w_o": nn.Identity()},
     }
     three = seeded(MultiHeadAttention, 6, 3)
-    assert not any(close(layer(three, x, **options), three(x)) for options in wrong.values())
-    return {words: close(layer(mha, x, **options), mha(x)) for words, options in wrong.items()}
+    assert not any(close(_layer(three, x, **options), three(x)) for options in wrong.values())
+    return {words: close(_layer(mha, x, **options), mha(x)) for words, options in wrong.items()}
 
 
 def bare_views():
     x, mha, mask = rand(1, 5, 6), seeded(MultiHeadAttention, 6, 3), causal_mask(5)
 
     def run(x):
-        return layer(mha, x, bare_split, bare_merge, mask)
+        return _layer(mha, x, _bare_split, _bare_merge, mask)
 
     other = torch.cat([x[:, :-1], x[:, -1:] + 1], 1)
     return {
         "input's shape": run(x).shape != x.shape,
-        "merge(split(x))": not close(bare_merge(bare_split(x, 3)), x),
+        "merge(split(x))": not close(_bare_merge(_bare_split(x, 3)), x),
         "earlier output": not close(run(other)[:, :-1], run(x)[:, :-1]),
         "a loop": not close(run(x), mha(x, mask=mask)),
     }  # True: this test fails
@@ -96,6 +96,3 @@ def fused_orders():
         "other numbers": out.shape == right.shape and not close(out, right),
         "right maps": close(maps, right_maps) or close(maps.flip(1), right_maps),
     }
-
-
-KEYS = [head_1, offset, copies, one_head, bare_views, fused_orders]

@@ -54,6 +54,3 @@ def more_in_torch():
         "scale for each head": more == 8,
         "layer norm": more == size(nn.LayerNorm(512).parameters()),
     }
-
-
-KEYS = [twice_the_heads, one_head_of_forty, narrow_heads, megabytes, equal_cost, more_in_torch]

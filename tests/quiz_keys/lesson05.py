@@ -92,6 +92,3 @@ def not_batch_first():
     x = rand(2, 4, 6)
     shape = str(tuple(seeded(nn.MultiheadAttention, 6, 3)(x, x, x)[1].shape))
     return {words: words == shape for words in ("(2, 4, 4)", "(2, 3, 4, 4)", "(4, 2, 2)")} | {"raises an error": False}
-
-
-KEYS = [first_token_in_torch, leak, finite_gradients, keys_with_a_cache, must_be_equal, padded, not_batch_first]

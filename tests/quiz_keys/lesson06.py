@@ -58,6 +58,3 @@ def which_head():
         mha.w_o.weight.copy_(mha.w_o.weight[:, order])
     free = close(mha(x), before)
     return {"Head 0 again": not free, "Any head": free, "most weights": False, "first heads": not free}
-
-
-KEYS = [predicted_accuracy, what_a_blend_loses, from_two_heads_to_eight, too_small, which_head]

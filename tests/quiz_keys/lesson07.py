@@ -68,6 +68,3 @@ def weight_of_a_word():
     weights = torch.eye(5).double()
     weights[0] = torch.tensor([0.5, 0.25, 0.125, 0.0625, 0.0625])  # keys 1 to 4 are the pieces
     return lesson07.word_map(weights, [0, 1, 1, 1, 1])[0, 1].item()
-
-
-KEYS = [adds_almost_nothing, even_over_four, keeps_its_pattern, mean_of_two, weight_of_a_word]

@@ -53,6 +53,3 @@ def eight_beat_two():
 
 def wider_than_64():
     return {name: PRESETS[name].d_k > 64 for name in ("GPT-2 XL", "BERT-large", "GPT-3 175B", "T5-11B", "Llama-3-70B")}
-
-
-KEYS = [highest_rank, rank_after_softmax, what_changes_no_weight, smallest_width, eight_beat_two, wider_than_64]

@@ -9,12 +9,12 @@ from mhsa.measure import Cell, chosen_kernel, measure_memory
 from quiz_keys.common import close, seeded
 
 
-def peak_bytes(T, name):
+def _peak_bytes(T, name):
     return measure_memory(Cell(1, T, 128, 2, False), name)["bytes"]
 
 
 def twice_the_text():
-    growth = peak_bytes(4096, "ours") / peak_bytes(2048, "ours")
+    growth = _peak_bytes(4096, "ours") / _peak_bytes(2048, "ours")
     return {words: abs(growth - factor) < 0.4 for words, factor in {"stays": 1, "doubles": 2, "fourfold": 4}.items()}
 
 
@@ -27,7 +27,7 @@ def two_calls():
     explicit = by_kind[torch.ops.aten.baddbmm] + by_kind[torch.ops.aten.bmm]
     fused = sdpa_flop_count(*[(2, 3, 5, 2)] * 3)
     return {
-        "peak": peak_bytes(1024, "ours, weights") > peak_bytes(1024, "ours"),
+        "peak": _peak_bytes(1024, "ours, weights") > _peak_bytes(1024, "ours"),
         "The output": not close(asked(), plain()),
         "kernel": chosen_kernel(asked) != chosen_kernel(plain),
         "operations": explicit != fused,
@@ -69,6 +69,3 @@ def what_is_exchanged():
     parts = [a @ b for a, b in zip(heads.chunk(4, -1), w_o.chunk(4))]
     added = close(sum(parts), heads @ w_o) and not any(close(part, heads @ w_o) for part in parts)
     return {"Nothing": not added, "score maps": False, "parts of the output": added, "Keys and values": False}
-
-
-KEYS = [twice_the_text, two_calls, eight_times_the_work, megabytes_of_a_cache, one_step, what_is_exchanged]

@@ -64,13 +64,3 @@ def growth_of_two_kernels():
         "28 MB": 8 - 2 == 32 - 4,
         "Both": a == b,
     }
-
-
-KEYS = [
-    same_parameters_if,
-    settled_without_training,
-    megabytes_of_a_course,
-    one_clear_head,
-    when_the_heads_are_wide,
-    growth_of_two_kernels,
-]
