@@ -9,7 +9,7 @@ import jaxtyping
 import pytest
 from hypothesis import settings
 
-from mhsa.modelfiles import COMMAND, PACKAGE
+from mhsa.pretrained.files import COMMAND, PACKAGE
 
 os.environ["MHSA_PROGRESS"] = str(Path(tempfile.mkdtemp()) / "progress.json")  # not the user's own
 

@@ -19,7 +19,7 @@ from mhsa.exercises import form
 from mhsa.exercises.questions10 import INTERVIEW
 from mhsa.layers import MultiHeadAttention
 from mhsa.lessons import LESSONS
-from mhsa.modelfiles import ModelFilesError
+from mhsa.pretrained import ModelFilesError
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 BY_ID = {claim.id: claim for claim in CLAIMS}
@@ -121,8 +121,8 @@ def no_softmax(B, T, d_model, num_heads):
 
 
 def sweep_of(mean):
-    cell = SimpleNamespace(mean=mean, predicted=0.5, T=8, num_heads=8)
-    return lambda name: SimpleNamespace(cell=lambda task, h: SimpleNamespace(**{**vars(cell), "num_heads": h}))
+    result = SimpleNamespace(mean=mean, predicted=0.5, T=8, num_heads=8)
+    return lambda name: SimpleNamespace(result=lambda task, h: SimpleNamespace(**{**vars(result), "num_heads": h}))
 
 
 class Greedy(KVCache):

@@ -101,8 +101,8 @@ def kernel(tmp_path_factory):
     [
         ("ex.TO_WEIGHTS.check(endless, seconds=600)", "KeyboardInterrupt"),
         (
-            "print(len(sweep_heads(relations(2), [1, 2], steps=20000).cells))",
-            "Interrupted: 0 of 2 cells are finished.\n0",
+            "print(len(sweep_heads(relations(2), [1, 2], steps=20000).results))",
+            "Interrupted: 0 of 2 settings are finished.\n0",
         ),
     ],
     ids=["check", "training"],
@@ -206,7 +206,8 @@ def test_a_killed_server_leaves_no_kernel_and_the_next_one_serves_what_was_saved
 
 def shown() -> dict:
     """Pictures, words and recorded numbers as a learner sees them; another Python runs this too."""
-    from mhsa import explore, sweeps
+    from mhsa import explore
+    from mhsa.bench import fast_attention
     from mhsa.draw.head_count import head_count_svg
     from mhsa.exercises import board, lesson01
     from mhsa.exercises.judge import check_answer
@@ -217,7 +218,7 @@ def shown() -> dict:
         "matplotlib": head_count_svg(),
         "board": board().table.value,
         "verdicts": [check_answer(lesson01.TO_WEIGHTS, answer)[1] for answer in answers],
-        "recorded": sweeps.report(sweeps.recorded("cpu")),
+        "recorded": fast_attention.report(fast_attention.recorded("cpu")),
     }
 
 
@@ -227,8 +228,7 @@ def test_all_is_the_same_in_a_read_only_folder_with_an_odd_name_in_turkish_far_e
     if not shutil.which("localedef") or subprocess.run(make, capture_output=True).returncode:
         pytest.skip("no Turkish locale can be made here")
     there = tmp_path / ODD_NAME
-    for name in ("mhsa", "assets"):
-        shutil.copytree(ROOT / name, there / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "mhsa", there / "mhsa", ignore=shutil.ignore_patterns("__pycache__"))
     paths = [there, *there.rglob("*")]
     for path in paths:
         path.chmod(0o555)
@@ -258,8 +258,8 @@ def test_the_clock_and_the_language_are_asked_for_in_one_place_only():
     """When something was measured is noted, in UTC. A clock in 1970 or 2100 changes no more than that."""
     asks = r"\btime\.(time|localtime|gmtime|strftime|ctime)\b|datetime\.|\bimport locale|\bstrftime\b"
     found = {path.name: re.findall(asks, path.read_text(encoding="utf-8")) for path in (ROOT / "mhsa").rglob("*.py")}
-    assert {name for name, asked in found.items() if asked} == {"measure.py"} and len(found["measure.py"]) == 1
-    assert "datetime.now(UTC)" in (ROOT / "mhsa/measure.py").read_text(encoding="utf-8")
+    assert {name for name, asked in found.items() if asked} == {"recording.py"} and len(found["recording.py"]) == 1
+    assert "datetime.now(UTC)" in (ROOT / "mhsa/recording.py").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

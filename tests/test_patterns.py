@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from mhsa import MultiHeadAttention, MultiHeadAttentionLoop, padding_mask
-from mhsa.patterns import SHARES, ablate_heads, head_similarity, pattern_scores, whole_words
+from mhsa.pretrained import SHARES, ablate_heads, head_similarity, pattern_scores, whole_words
 
 TOKENS = [["[CLS]", "the", "dog", ",", "the", "dog", "##s", "##s", ".", "[SEP]"], ["a", "b"]]
 

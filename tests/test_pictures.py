@@ -10,11 +10,10 @@ import torch
 from PIL import Image
 
 from mhsa import MultiHeadAttention, count_flops, count_parameters
-from mhsa.draw.__main__ import CHROMIUM, PICTURES, SCALE, size, write
+from mhsa.draw.__main__ import ASSETS, CHROMIUM, PICTURES, SCALE, size, write
 from mhsa.draw.data_flow import draw_data_flow
 from mhsa.draw.lenses import draw_lenses
 from mhsa.draw.parameter_count import LAYERS, draw_parameter_count
-from mhsa.measure import ASSETS
 
 SVG = "{http://www.w3.org/2000/svg}"
 each_picture = pytest.mark.parametrize("name", PICTURES)

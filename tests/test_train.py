@@ -8,9 +8,10 @@ from helpers import by_hand, same
 from torch import nn
 from torch.nn import functional as F
 
-from mhsa import MultiHeadAttention, train
+from mhsa import MultiHeadAttention, recording
 from mhsa.toys import STORY, lookup, relations, reverse, story
-from mhsa.train import WEIGHTS, Cell, Sweep, load_story_runs, main, recorded, sweep_heads, train_toy
+from mhsa.train import Result, Sweep, load_story_runs, model, record, recorded, sweep_heads, train_toy
+from mhsa.train.__main__ import main
 
 TASK = lookup(T=5, classes=3)  # vocab 15, m 2
 SMALL = dict(d_model=6, steps=2, batch=7)
@@ -47,7 +48,7 @@ def test_all_seeds_at_once_equal_one_model_trained_the_plain_way(num_heads, sett
     sizes = {**SMALL, **settings, "lr": 0.02}
     run = train_toy(TASK, num_heads, (2, 5, 11), **sizes)
     generator = torch.Generator().manual_seed(5)
-    first = train._first_weights(TASK, 6, settings.get("num_layers", 1), settings.get("hidden", 0), [generator])
+    first = model._first_weights(TASK, 6, settings.get("num_layers", 1), settings.get("hidden", 0), [generator])
     plain = Plain({name: w[0].detach() for name, w in first.items()}, num_heads)
     tokens, targets = TASK.batch(2 * 7, generator)
     optimizer = torch.optim.Adam(plain.parameters(), 0.02)
@@ -58,7 +59,7 @@ def test_all_seeds_at_once_equal_one_model_trained_the_plain_way(num_heads, sett
     trained = Plain({name: w[1] for name, w in run.weights.items()}, num_heads)
     for got, expected in zip(trained.parameters(), plain.parameters(), strict=True):
         same(got, expected, 1e-5)
-    tokens, targets = TASK.batch(train.HELD_OUT, generator)
+    tokens, targets = TASK.batch(model.HELD_OUT, generator)
     logits = plain(tokens).view(-1, 5, 2, 3)
     same(run.logits(tokens, 5), logits, 1e-4)
     same(run.accuracy[1], (logits.argmax(-1) == targets).float().mean((0, 1)), 2e-3)  # near ties may fall otherwise
@@ -147,37 +148,37 @@ def test_a_seed_that_was_not_trained_is_named():
 def test_a_sweep_holds_every_run_and_survives_json(capfd):
     tasks = [TASK, reverse(T=5, vocab=3)]
     sweep = sweep_heads(tasks, (1, 3), seeds=(4, 9), **SMALL)
-    assert [(cell.task, cell.num_heads) for cell in sweep.cells] == [
+    assert [(result.task, result.num_heads) for result in sweep.results] == [
         ("look-up", 1),
         ("look-up", 3),
         ("reverse", 1),
         ("reverse", 3),
     ]
-    cell = sweep.cell(TASK, 3)
-    assert cell.accuracy == train_toy(TASK, 3, (4, 9), **SMALL).accuracy.tolist() and len(cell.accuracy[0]) == 2
-    assert (cell.T, cell.vocab, cell.predicted) == (5, 15, 1.0) and sweep.cell("look-up", 1).predicted == 2 / 3
+    result = sweep.result(TASK, 3)
+    assert result.accuracy == train_toy(TASK, 3, (4, 9), **SMALL).accuracy.tolist() and len(result.accuracy[0]) == 2
+    assert (result.T, result.vocab, result.predicted) == (5, 15, 1.0) and sweep.result("look-up", 1).predicted == 2 / 3
     assert sweep.settings == {"seeds": [4, 9], **SMALL} and sweep.made["torch"] == torch.__version__
     assert Sweep.from_json(json.loads(json.dumps(sweep.to_json()))) == sweep
-    assert sweep_heads(TASK, (2,), seeds=(4,), **SMALL).cells[0].task == "look-up"
+    assert sweep_heads(TASK, (2,), seeds=(4,), **SMALL).results[0].task == "look-up"
     assert capfd.readouterr().err == ""  # no progress bar where nobody sees one
 
 
 def test_mean_and_spread():
-    cell = Cell("t", 5, 3, 1, 0.5, 7, 0.1, [[0.1, 0.3], [0.5, 0.7], [0.9, 0.8]])
-    assert cell.runs == pytest.approx([0.2, 0.6, 0.85]) and cell.mean == pytest.approx(0.55)
-    assert cell.spread == pytest.approx(((0.35**2 + 0.05**2 + 0.3**2) / 3) ** 0.5)
+    result = Result("t", 5, 3, 1, 0.5, 7, 0.1, [[0.1, 0.3], [0.5, 0.7], [0.9, 0.8]])
+    assert result.runs == pytest.approx([0.2, 0.6, 0.85]) and result.mean == pytest.approx(0.55)
+    assert result.spread == pytest.approx(((0.35**2 + 0.05**2 + 0.3**2) / 3) ** 0.5)
 
 
-def test_a_cell_that_is_not_there_is_named():
+def test_a_result_that_is_not_there_is_named():
     sweep = sweep_heads(TASK, (1, 2), seeds=(0,), **SMALL)
-    with pytest.raises(ValueError, match=r"^there is no cell \('look-up', 4\); these are: \('look-up', 1\), "):
-        sweep.cell("look-up", 4)
+    with pytest.raises(ValueError, match=r"^there is no result \('look-up', 4\); these are: \('look-up', 1\), "):
+        sweep.result("look-up", 4)
 
 
 def test_a_task_of_another_size_is_not_the_one_that_was_trained():
     sweep = sweep_heads(TASK, (1,), seeds=(0,), **SMALL)
     with pytest.raises(ValueError, match="^task='look-up' has T=7, vocab=21; trained was T=5, vocab=15$"):
-        sweep.cell(lookup(T=7, classes=3), 1)
+        sweep.result(lookup(T=7, classes=3), 1)
 
 
 @pytest.mark.parametrize(
@@ -200,7 +201,7 @@ def test_a_task_of_another_size_is_not_the_one_that_was_trained():
     ],
 )
 def test_a_bad_sweep_is_refused_before_anything_is_trained(tasks, heads, settings, says, monkeypatch):
-    monkeypatch.setattr(train, "train_toy", None)
+    monkeypatch.setattr("mhsa.train.sweep.train_toy", None)
     with pytest.raises(ValueError) as error:
         sweep_heads(tasks, heads, seeds=(0,), **{**SMALL, **settings})
     assert str(error.value).startswith(says)
@@ -217,17 +218,16 @@ def interrupted_at(task_name, heads):
     return train_or_stop
 
 
-def test_an_interrupted_sweep_keeps_the_finished_cells(monkeypatch, capsys):
-    monkeypatch.setattr(train, "train_toy", interrupted_at("look-up", 3))
+def test_an_interrupted_sweep_keeps_the_finished_results(monkeypatch, capsys):
+    monkeypatch.setattr("mhsa.train.sweep.train_toy", interrupted_at("look-up", 3))
     sweep = sweep_heads(TASK, (1, 2, 3, 6), seeds=(0,), **SMALL)
-    assert [cell.num_heads for cell in sweep.cells] == [1, 2]
-    assert capsys.readouterr().out == "Interrupted: 2 of 4 cells are finished.\n"
+    assert [result.num_heads for result in sweep.results] == [1, 2]
+    assert capsys.readouterr().out == "Interrupted: 2 of 4 settings are finished.\n"
 
 
 def test_a_sweep_over_models_of_unequal_size_is_refused(monkeypatch):
     monkeypatch.setattr(
-        train,
-        "train_toy",
+        "mhsa.train.sweep.train_toy",
         lambda task, num_heads, *args, **settings: train_toy(
             task, num_heads, *args, **{**settings, "hidden": num_heads}
         ),
@@ -239,7 +239,7 @@ def test_a_sweep_over_models_of_unequal_size_is_refused(monkeypatch):
 @pytest.mark.parametrize("place", ["a terminal", "a notebook"])
 def test_progress_shows_where_somebody_sees_it(place, monkeypatch, capfd):
     monkeypatch.setenv("JPY_SESSION_NAME", "lesson") if place == "a notebook" else monkeypatch.setattr(
-        train.sys.stderr, "isatty", lambda: True
+        "sys.stderr.isatty", lambda: True
     )
     sweep_heads(TASK, (1, 2), seeds=(0,), **SMALL)
     assert "0/2" in capfd.readouterr().err
@@ -253,8 +253,8 @@ def test_the_recorded_map_shows_both_walls():
     sweep = recorded("map")
     for m, row in expected.items():
         for h, accuracy in zip((1, 2, 4, 8, 16), row):
-            assert sweep.cell(f"relations, m={m}", h).mean == pytest.approx(accuracy, abs=0.08), (m, h)
-    assert sweep.settings["seeds"] == [0, 1, 2, 3, 4] and len(sweep.cells) == 15
+            assert sweep.result(f"relations, m={m}", h).mean == pytest.approx(accuracy, abs=0.08), (m, h)
+    assert sweep.settings["seeds"] == [0, 1, 2, 3, 4] and len(sweep.results) == 15
     with pytest.raises(ValueError, match="^name='maps' was not recorded; these were: map, long, large, tasks, "):
         recorded("maps")
 
@@ -262,7 +262,7 @@ def test_the_recorded_map_shows_both_walls():
 def test_the_recorded_weights_do_what_was_recorded():
     runs = load_story_runs()
     assert list(runs) == [1, 2, 4, 8, 16] and len({run.parameters for run in runs.values()}) == 1
-    assert WEIGHTS.stat().st_size < 200_000
+    assert (record.RECORDED / record.WEIGHTS).stat().st_size < 200_000
     tokens, targets = story().batch(400, torch.Generator().manual_seed(1234))
     for run in runs.values():
         right = (run.logits(tokens, 0).argmax(-1) == targets).float().mean((0, 1))
@@ -274,7 +274,7 @@ def test_the_recorded_weights_do_what_was_recorded():
 def test_the_command_writes_both_files(tmp_path, capsys):
     main(["--folder", str(tmp_path), "--seeds", "1", "--steps", "1"])
     sweeps = json.loads((tmp_path / "one_vs_many.json").read_text())
-    assert list(sweeps) == list(train.SWEEPS) and len(sweeps["map"]["cells"]) == 15
+    assert list(sweeps) == list(record.SWEEPS) and len(sweeps["map"]["results"]) == 15
     printed = capsys.readouterr().out
     assert "relations, m=4   h=16" in printed and printed.isascii()  # a terminal may show no more
     assert len(json.loads((tmp_path / "one_vs_many_weights.json").read_text())["runs"]) == 5
@@ -283,7 +283,7 @@ def test_the_command_writes_both_files(tmp_path, capsys):
 
 
 def test_a_folder_that_is_not_there_is_refused_before_anything_is_trained(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(train, "train_toy", None)
+    monkeypatch.setattr("mhsa.train.sweep.train_toy", None)
     with pytest.raises(SystemExit):
         main(["--folder", str(tmp_path / "nope")])
     assert "nope is no folder" in capsys.readouterr().err
@@ -303,33 +303,34 @@ FEW = {
     [("look-up", 2, {"one": 1}), ("reverse", 3, {"one": 2, "two": 2}), ("story", 4, {"one": 2, "two": 3})],
 )
 def test_an_interrupted_command_stops_and_keeps_what_is_finished(task, heads, kept, tmp_path, monkeypatch):
-    """Cells a sweep: a half sweep is kept where there is none, and never in the place of a complete one."""
+    """Results a sweep: a half sweep is kept where there is none, and never in the place of a complete one."""
 
     def run(trainer):
-        monkeypatch.setattr(train, "train_toy", trainer)
+        for place in ("sweep", "record"):
+            monkeypatch.setattr(f"mhsa.train.{place}.train_toy", trainer)
         main(["--folder", str(tmp_path), "--seeds", "1", "--steps", "1"])
 
-    def cells():
+    def results():
         sweeps = json.loads((tmp_path / "one_vs_many.json").read_text())
-        return {name: len(sweep["cells"]) for name, sweep in sweeps.items()}
+        return {name: len(sweep["results"]) for name, sweep in sweeps.items()}
 
-    monkeypatch.setattr(train, "SWEEPS", FEW)
+    monkeypatch.setattr(record, "SWEEPS", FEW)
     with pytest.raises(SystemExit, match="^Interrupted. .* holds what is finished"):
         run(interrupted_at(task, heads))
-    assert cells() == kept and not (tmp_path / "one_vs_many_weights.json").exists()
+    assert results() == kept and not (tmp_path / "one_vs_many_weights.json").exists()
     run(train_toy)
     complete = {"one": 2, "two": 3}
     weights = (tmp_path / "one_vs_many_weights.json").read_text()
     with pytest.raises(SystemExit, match="^Interrupted"):
         run(interrupted_at(task, heads))
-    assert cells() == complete and (tmp_path / "one_vs_many_weights.json").read_text() == weights
+    assert results() == complete and (tmp_path / "one_vs_many_weights.json").read_text() == weights
     assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_an_interrupt_while_writing_leaves_the_old_file(tmp_path, monkeypatch):
     file = tmp_path / "record.json"
-    train._write(file, "old")
-    monkeypatch.setattr(train.Path, "replace", lambda *paths: (_ for _ in ()).throw(KeyboardInterrupt))
+    recording.write_whole(file, "old")
+    monkeypatch.setattr(recording.Path, "replace", lambda *paths: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
-        train._write(file, "new")
+        recording.write_whole(file, "new")
     assert file.read_text() == "old\n"

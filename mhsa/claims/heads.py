@@ -1,6 +1,6 @@
 """Measurements about what heads do and how many there should be, as in mhsa/claims/layer.py.
 
-Trained numbers come from assets/one_vs_many.json (lesson 6; `python -m mhsa.train` makes it anew); the real model is
+Trained numbers come from mhsa/train/recorded (lesson 6; `python -m mhsa.train` makes it anew); the real model is
 that of lesson 7.
 """
 
@@ -16,8 +16,7 @@ from mhsa.count import PRESETS
 from mhsa.draw.head_count import PUBLISHED
 from mhsa.heads import split_heads
 from mhsa.layers import MultiHeadAttention, MultiHeadAttentionLoop, attention
-from mhsa.patterns import pattern_scores
-from mhsa.sentences import FIRST
+from mhsa.pretrained import FIRST, load_minilm, pattern_scores
 from mhsa.train import recorded
 
 BLEU = {h: bleu for h, (bleu, _) in PUBLISHED.items()}  # Vaswani et al. 2017, table 3, rows (A)
@@ -30,8 +29,8 @@ PERPLEXITY = {h: perplexity for h, (_, perplexity) in PUBLISHED.items()}
 def one_row_averages() -> Evidence:
     rows = (3 * numbers(100_000, 4)).softmax(-1)
     weaker = rows[:, [0, 3]].min(-1).values.max().item()  # the best of many rows gives each target half
-    one, two = (recorded("map").cell("relations, m=2", h) for h in (1, 2))
-    deep = recorded("two layers").cell("relations, m=2", 1)
+    one, two = (recorded("map").result("relations, m=2", h) for h in (1, 2))
+    deep = recorded("two layers").result("relations, m=2", 1)
     follows = weaker <= 0.5 and abs(one.mean - one.predicted) < 0.1 and min(two.mean, deep.mean) > 0.9
     return follows, dict(weaker=weaker, one=one.mean, predicted=one.predicted, two=two.mean, deep=deep.mean)
 
@@ -105,9 +104,7 @@ def rank_of_scores() -> Evidence:
 
 @cache
 def minilm():
-    from mhsa.pretrained import load_minilm  # 0.5 s and 120 MB, for two claims
-
-    return load_minilm()
+    return load_minilm()  # 0.5 s and 120 MB, for two claims
 
 
 def heads_of_a_real_model() -> Evidence:
@@ -146,7 +143,7 @@ def more_than_sixteen() -> Evidence:
 
 def few_heads() -> Evidence:
     points = BLEU[8] - BLEU[4]
-    one_relation = recorded("map").cell("relations, m=1", 1).mean
+    one_relation = recorded("map").result("relations, m=1", 1).mean
     return points < 0.5 and one_relation > 0.95, dict(points=points, four=BLEU[4], one_relation=one_relation)
 
 
@@ -199,14 +196,14 @@ def eight_or_more() -> Evidence:
 
 
 def as_many_heads_as_tokens() -> Evidence:
-    cells = [recorded("map").cell(f"relations, m={m}", 8) for m in (1, 2, 4)]
-    return all(cell.num_heads == cell.T and cell.mean > 0.9 for cell in cells), dict(
-        means=" / ".join(f"{cell.mean:.2f}" for cell in cells)
+    results = [recorded("map").result(f"relations, m={m}", 8) for m in (1, 2, 4)]
+    return all(result.num_heads == result.T and result.mean > 0.9 for result in results), dict(
+        means=" / ".join(f"{result.mean:.2f}" for result in results)
     )
 
 
 def too_narrow() -> Evidence:
-    eight, sixteen = (recorded("map").cell("relations, m=2", h).mean for h in (8, 16))
+    eight, sixteen = (recorded("map").result("relations, m=2", h).mean for h in (8, 16))
     scores = numbers(100, 1) @ numbers(100, 1, seed=1).T
     rank, favourites = torch.linalg.matrix_rank(scores).item(), len(scores.argmax(-1).unique())
     return rank == 1 and favourites == 2 and eight - sixteen > 0.1, dict(rank=rank, eight=eight, sixteen=sixteen)
@@ -247,6 +244,6 @@ def gradients_do_not_vanish() -> Evidence:
 def best_number_depends_on_the_task() -> Evidence:
     best = {}
     for m in (1, 2, 4):
-        cells = [recorded("map").cell(f"relations, m={m}", h) for h in (1, 2, 4, 8, 16)]
-        best[m] = min(cell.num_heads for cell in cells if cell.mean > 0.95)
+        results = [recorded("map").result(f"relations, m={m}", h) for h in (1, 2, 4, 8, 16)]
+        best[m] = min(result.num_heads for result in results if result.mean > 0.95)
     return list(best.values()) == [1, 2, 4], dict(best=", ".join(map(str, best.values())))

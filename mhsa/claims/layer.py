@@ -11,12 +11,12 @@ from torch import Tensor, nn
 from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
+from mhsa.bench import Shape, measure_memory
+from mhsa.bench.fast_attention import recorded
 from mhsa.cache import KVCache
 from mhsa.count import count_flops, count_parameters
 from mhsa.layers import MultiHeadAttention, MultiHeadAttentionLoop, attention
 from mhsa.masks import causal_mask
-from mhsa.measure import Cell, measure_memory
-from mhsa.sweeps import recorded
 from mhsa.trace import trace_shapes
 
 Evidence = tuple[bool, dict]
@@ -132,8 +132,8 @@ def maps_in_bytes() -> Evidence:
 
 def peaks(T: int, num_heads: int) -> dict[str, int]:
     """Peak extra bytes of a pass, d_model = 64: all heads in one batch, one after another, by the fused kernel."""
-    names, cell = {"batched": "ours, weights", "looped": "looped", "fused": "ours"}, Cell(1, T, 64, num_heads, False)
-    return {name: measure_memory(cell, of)["bytes"] for name, of in names.items()}
+    names, shape = {"batched": "ours, weights", "looped": "looped", "fused": "ours"}, Shape(1, T, 64, num_heads, False)
+    return {name: measure_memory(shape, of)["bytes"] for name, of in names.items()}
 
 
 def batch_against_loop() -> Evidence:

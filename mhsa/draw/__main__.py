@@ -9,8 +9,9 @@ from mhsa.draw.data_flow import draw_data_flow
 from mhsa.draw.head_count import head_count_svg
 from mhsa.draw.lenses import draw_lenses
 from mhsa.draw.parameter_count import draw_parameter_count
-from mhsa.measure import ASSETS, check_writable
+from mhsa.recording import check_writable
 
+ASSETS = Path(__file__).parents[2] / "assets"
 PICTURES = {
     "lenses": draw_lenses,
     "data_flow": draw_data_flow,

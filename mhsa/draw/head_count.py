@@ -17,12 +17,12 @@ HEADS = (1, 2, 4, 8, 16)
 def draw_head_count() -> Figure:
     """Published BLEU, and the accuracy that mhsa.train recorded; each over h, with equal parameters for every h."""
     sweep = recorded("map")
-    cells = {label: {h: sweep.cell(task, h) for h in HEADS} for label, task in TASKS.items()}
+    results = {label: {h: sweep.result(task, h) for h in HEADS} for label, task in TASKS.items()}
     return plots.sweeps(
         {
             "Vaswani et al. 2017, d_model = 512": {"published": {h: (bleu, 0) for h, (bleu, _) in PUBLISHED.items()}},
             "our toy task, d_model = 16": {
-                label: {h: (cell.mean, cell.spread) for h, cell in row.items()} for label, row in cells.items()
+                label: {h: (result.mean, result.spread) for h, result in row.items()} for label, row in results.items()
             },
         },
         xlabel="heads h",

@@ -12,8 +12,7 @@ from traitlets import Enum, Float, HasTraits, Int, Unicode
 from mhsa.draw.real_heads import PATTERNS, draw_real_heads, thumbnails
 from mhsa.draw.svg import Svg, standalone
 from mhsa.explore.base import Explorer, tie
-from mhsa.patterns import SHARES, SPECIAL, pattern_scores
-from mhsa.pretrained import MiniLM, ModelFilesError, check_texts, load_minilm
+from mhsa.pretrained import SHARES, SPECIAL, MiniLM, ModelFilesError, check_texts, load_minilm, pattern_scores
 
 LARGEST = 128  # tokens; what the model was trained on
 BROAD = 0.85  # from this share of the largest entropy on
@@ -109,7 +108,7 @@ def real_heads(
 ) -> Explorer:
     """Type a sentence, see all heads, pick one and read its map; colour and filter the heads by pattern; save it.
 
-    layer from 1, head from 0. pattern: a name of mhsa.patterns.SHARES, "broad" or "any". Heads whose score is below
+    layer from 1, head from 0. pattern: a name of mhsa.pretrained.SHARES, "broad" or "any". Heads whose score is below
     `least` are drawn pale. Without a model, all-MiniLM-L6-v2 is loaded when it is first needed.
     """
     state = RealHeadsState(text=text, layer=layer, head=head, pattern=pattern, least=least)

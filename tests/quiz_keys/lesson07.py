@@ -5,7 +5,7 @@ from helpers import rand
 
 from mhsa import MultiHeadAttention, attention
 from mhsa.exercises import lesson07
-from mhsa.patterns import ablate_heads
+from mhsa.pretrained import ablate_heads
 from quiz_keys.common import close, seeded
 
 

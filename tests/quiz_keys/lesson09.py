@@ -5,12 +5,12 @@ from helpers import rand
 from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 
 from mhsa import KVCache, MultiHeadAttention, count_flops, count_memory
-from mhsa.measure import Cell, chosen_kernel, measure_memory
+from mhsa.bench import Shape, chosen_kernel, measure_memory
 from quiz_keys.common import close, seeded
 
 
 def _peak_bytes(T, name):
-    return measure_memory(Cell(1, T, 128, 2, False), name)["bytes"]
+    return measure_memory(Shape(1, T, 128, 2, False), name)["bytes"]
 
 
 def twice_the_text():

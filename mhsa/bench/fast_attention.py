@@ -6,30 +6,21 @@
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from textwrap import fill
 from typing import Any
 
 import torch
 from tqdm import tqdm
 
-from mhsa.cache import KVCache
+from mhsa.bench.baselines import KERNELS, Shape, contestants, named_kernels, shapes_of
+from mhsa.bench.measure import chosen_kernel, peak_extra_bytes, time_interleaved
 from mhsa.checks import check_choice, check_size, check_type
 from mhsa.count import count_flops
-from mhsa.layers import MultiHeadAttention
-from mhsa.measure import (
-    ASSETS,
-    KERNELS,
-    Cell,
-    about,
-    cells_of,
-    chosen_kernel,
-    contestants,
-    named_kernels,
-    peak_extra_bytes,
-    time_interleaved,
-)
+from mhsa.recording import environment_info
 
+RECORDED = files("mhsa.bench") / "recorded"
 NAMES = {"explicit": "ours, weights", "fused": "ours"}  # here: among the contestants
 NUMBERS = {
     "float32": (torch.float32, "ieee"),
@@ -37,7 +28,7 @@ NUMBERS = {
     "bfloat16": (torch.bfloat16, "ieee"),
 }  # dtype, and how a GPU multiplies float32
 PRODUCT = {"cpu": 1024, "cuda": 8192}  # n of the n×n product that shows a machine's speed
-SWEEPS: dict[str, dict[str, dict[str, Any]]] = {
+GRIDS: dict[str, dict[str, dict[str, Any]]] = {
     "cpu": {
         "tokens": dict(B=[1], T=[512, 1024, 2048, 4096, 8192, 16384], d_model=[512], num_heads=[8]),
         "heads": dict(B=[32], T=[512], d_model=[512], num_heads=[1, 2, 4, 8, 16, 32], kernels=True),
@@ -53,7 +44,7 @@ SWEEPS: dict[str, dict[str, dict[str, Any]]] = {
 }
 
 
-def sweep(
+def measure_grid(
     *,
     device: str = "cpu",
     numbers: Sequence[str] = ("float32",),
@@ -61,7 +52,7 @@ def sweep(
     kernels: bool = False,
     **sizes: Sequence[int],
 ) -> list[dict[str, Any]]:
-    """One row for each kind of NUMBERS and each shape (sizes as for cells_of), forward only.
+    """One row for each kind of NUMBERS and each shape (sizes as for shapes_of), forward only.
 
     Raises ValueError, before anything is measured, for what does not exist and if no num_heads divides a d_model.
     """
@@ -72,18 +63,20 @@ def sweep(
         check_type(name, values, Sequence)
         for value in values:
             check_size(name, value)
-    cells = cells_of(**sizes, backward=[False])
-    if not cells:
+    shapes = shapes_of(**sizes, backward=[False])
+    if not shapes:
         raise ValueError(f"num_heads={sizes['num_heads']} and d_model={sizes['d_model']}: none divides one of these")
     return [
-        measure_pass(cell, name, device=device, repeats=repeats, kernels=kernels) for name in numbers for cell in cells
+        measure_pass(shape, name, device=device, repeats=repeats, kernels=kernels)
+        for name in numbers
+        for shape in shapes
     ]
 
 
 def measure_pass(
-    cell: Cell, numbers: str = "float32", *, device: str = "cpu", repeats: int = 5, kernels: bool = False
+    shape: Shape, numbers: str = "float32", *, device: str = "cpu", repeats: int = 5, kernels: bool = False
 ) -> dict[str, Any]:
-    """The cell, the kernel that torch chose, and by name the median seconds and the peak extra bytes of a pass.
+    """The shape, the kernel that torch chose, and by name the median seconds and the peak extra bytes of a pass.
 
     kernels: time our layer held to each named kernel too; "refused" has torch's reasons. The explicit pass is left out
     where its map would be above 1 GiB. "product" is one large matrix product, timed in the same rounds.
@@ -95,14 +88,14 @@ def measure_pass(
     dtype, precision = NUMBERS[numbers]
     n = PRODUCT[device]
     with torch.no_grad(), float32_products(precision):
-        every = contestants(cell, device=device, dtype=dtype)
-        calls = {name: every[ours] for name, ours in NAMES.items() if cell.map_fits or name == "fused"}
+        every = contestants(shape, device=device, dtype=dtype)
+        calls = {name: every[ours] for name, ours in NAMES.items() if shape.map_fits or name == "fused"}
         held, refused = named_kernels(calls["fused"]) if kernels else ({}, {})
         generator = torch.Generator(device).manual_seed(0)
         square = torch.randn(n, n, device=device, dtype=dtype, generator=generator)
         # No round to warm up: when the clock starts, all but the product have run once for the other columns
         return {
-            **cell._asdict(),
+            **shape._asdict(),
             "numbers": numbers,
             "kernel": chosen_kernel(calls["fused"]),
             "refused": refused,
@@ -131,44 +124,31 @@ def share_of_speed(row: dict[str, Any], name: str) -> float:
     return flops / row["seconds"][name] / (2 * row["product"] ** 3 / row["seconds"]["product"])
 
 
-def decode(layer: MultiHeadAttention, x: torch.Tensor, *, cached: bool = True) -> torch.Tensor:
-    """The causal outputs of x (B, T, d_model), token by token, as when each is new; like x.
-
-    cached: a step computes one token, and the keys and values of those before lie ready; else it computes all again.
-    """
-    if cached:
-        cache = KVCache()
-        steps = [layer(token, cache=cache) for token in x.split(1, 1)]
-    else:
-        steps = [layer(x[:, :t], is_causal=True)[:, -1:] for t in range(1, x.shape[1] + 1)]
-    return torch.cat(steps, 1)
-
-
 # What is recorded
 
 
-def run(device: str) -> dict[str, Any]:
-    """Every sweep of the device, with device, date and versions."""
-    return about(device) | {
-        name: sweep(device=device, **settings)
-        for name, settings in tqdm(SWEEPS[device].items(), unit="sweep", disable=None)
+def measure_all(device: str) -> dict[str, Any]:
+    """Every grid of the device, with device, date and versions."""
+    return environment_info(device) | {
+        name: measure_grid(device=device, **settings)
+        for name, settings in tqdm(GRIDS[device].items(), unit="grid", disable=None)
     }
 
 
-def path_of(device: str) -> Path:
-    return ASSETS / f"fast_attention_{device}.json"
+def path_of(device: str) -> Traversable:
+    return RECORDED / f"fast_attention_{device}.json"
 
 
 def recorded(device: str) -> dict[str, Any] | None:
     """What `python -m mhsa.bench --lesson` stored of a run, or None if there is none."""
     path = path_of(device)
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
 
 def report(result: dict[str, Any]) -> str:
-    """A line about the machine, and for each sweep a table, and one more where kernels were named."""
+    """A line about the machine, and for each grid a table, and one more where kernels were named."""
     parts = [", ".join(f"{name} {result[name]}" for name in ("device", "date", "torch", "python"))]
-    for name in SWEEPS["cpu"]:
+    for name in GRIDS["cpu"]:
         rows = result[name]
         parts += [name, table(rows)]
         refused = {kernel: reason for row in rows for kernel, reason in row["refused"].items()}

@@ -1,6 +1,6 @@
 """A real, pretrained encoder whose heads are our MultiHeadAttention: all-MiniLM-L6-v2, a BERT of 6 layers × 12 heads.
 
-`python -m mhsa.pretrained` fetches its data files once. load_minilm() reads them without network, and checks them.
+`python -m mhsa.pretrained` fetches its data files once; load_minilm() reads them without network, and checks them.
 Source: Devlin et al. 2019 (BERT), Wang et al. 2020 (MiniLM), Reimers and Gurevych 2019 (sentence embeddings).
 """
 
@@ -20,8 +20,8 @@ from torch.nn import functional as F
 from mhsa.checks import short
 from mhsa.layers import MultiHeadAttention
 from mhsa.masks import padding_mask
-from mhsa.modelfiles import ModelFilesError, fetch, find
-from mhsa.patterns import ablate_heads
+from mhsa.pretrained.files import ModelFilesError, find
+from mhsa.pretrained.patterns import ablate_heads
 
 # Names of Hugging Face's BERT -> ours, replaced in this order
 NAMES = {
@@ -161,7 +161,3 @@ def load_minilm(path: str | Path | None = None) -> MiniLM:
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return model.eval().requires_grad_(False)
-
-
-if __name__ == "__main__":
-    fetch()
