@@ -22,6 +22,12 @@ def shown(widget):
     return {first: rest for first, *rest in cells}
 
 
+def minutes(row):
+    """[the core, what is extra]"""
+    core, _, extra = row[2].partition(" + ")
+    return [int(core), int(extra.removesuffix(" extra") or 0)]
+
+
 def is_asking(widget):
     return widget.ask.layout.display is None
 
@@ -29,22 +35,26 @@ def is_asking(widget):
 def test_a_beginner_has_everything_before_them():
     rows = shown(board())
     assert list(rows) == ["lesson", *(lesson.title for lesson in WITH_EXERCISES), "in all"]
-    minutes = 25 + sum(exercise.minutes for exercise in exercises(lesson02))
-    assert rows["2 · Many heads"] == [f"0 of {len(exercises(lesson02))}", "not yet", str(minutes)]
-    assert int(rows.pop("in all")[2]) == sum(int(row[2]) for row in list(rows.values())[1:])
+    core, extra = (sum(ex.minutes for ex in exercises(lesson02) if ex.extra == kind) for kind in (False, True))
+    assert rows["2 · Many heads"] == [f"0 of {len(exercises(lesson02))}", "not yet", f"{25 + core} + {extra} extra"]
+    assert minutes(rows.pop("in all")) == [
+        sum(kind) for kind in zip(*(minutes(row) for row in list(rows.values())[1:]))
+    ]
 
 
 def test_the_board_counts_what_is_solved_and_refreshes():
     widget = board()
-    before = int(shown(widget)["2 · Many heads"][2])
+    core, extra = minutes(shown(widget)["2 · Many heads"])
     progress.record("lesson02", "JOIN")
     progress.record("lesson02", "of an older course")
     progress.record_quiz("lesson02", 3, 7)
-    assert int(shown(widget)["2 · Many heads"][2]) == before
+    assert minutes(shown(widget)["2 · Many heads"]) == [core, extra]
     widget.refresh.click()
-    left = before - 25 - lesson02.JOIN.minutes
-    assert shown(widget)["2 · Many heads"] == [f"1 of {len(exercises(lesson02))}", "3 of 7", str(left)]
+    core -= 25 + lesson02.JOIN.minutes
+    assert shown(widget)["2 · Many heads"] == [f"1 of {len(exercises(lesson02))}", "3 of 7", f"{core} + {extra} extra"]
     assert shown(board()) == shown(widget)
+    progress.record("lesson02", "CONCAT_SHAPE")
+    assert minutes(shown(board())["2 · Many heads"]) == [core, extra - lesson02.CONCAT_SHAPE.minutes]
     for exercise in exercises(lesson02):
         progress.record("lesson02", exercise.name)
     assert shown(board())["2 · Many heads"][2] == "0"

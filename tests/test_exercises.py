@@ -95,10 +95,19 @@ def test_messages_do_not_give_the_answer_away(exercise):
 def test_card_and_solution(exercise, capsys):
     card = exercise.card
     assert exercise.title in card and f"**Difficulty** {exercise.difficulty} of 5" in card and exercise.task in card
-    assert f"**Minutes** {exercise.minutes}" in card and f"ex.{exercise.name}.hint()" in card
+    assert f"**Minutes** {exercise.minutes}{' · *extra*' * exercise.extra}\n" in card
+    assert f"ex.{exercise.name}.hint()" in card
     exercise.solution()
     assert capsys.readouterr().out.strip() == inspect.getsource(exercise.reference).strip()
     assert "0x" not in repr(exercise)
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.__name__[-8:])
+def test_the_introduction_says_how_long_the_core_takes(lesson):
+    introduction = cells(lesson)[0][2]
+    core = sum(exercise.minutes for exercise in exercises(lesson) if not exercise.extra)
+    rest = sum(exercise.minutes for exercise in exercises(lesson)) - core
+    assert list(map(int, re.findall(r"\d+", introduction))) == [core, rest][: 1 + bool(rest)] and core > 0
 
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.__name__[-8:])

@@ -7,7 +7,7 @@ from ipywidgets import HTML, Button, HBox, Layout, VBox
 
 from mhsa.draw.svg import Svg, el, picture, text
 from mhsa.exercises import progress
-from mhsa.exercises.exercise import exercises
+from mhsa.exercises.exercise import exercises, minutes
 from mhsa.exercises.quiz import captured_output
 from mhsa.explore.view import SvgView
 from mhsa.lessons import WITH_EXERCISES
@@ -15,20 +15,26 @@ from mhsa.lessons import WITH_EXERCISES
 HEADER = ("lesson", "exercises solved", "quiz", "minutes left")
 
 
+def left(core: int, extra: int) -> str:
+    """Minutes in words."""
+    return f"{core} + {extra} extra" if extra else str(core)
+
+
 def rows(fresh: bool = False) -> list[list[str]]:
     """One row a lesson and one in all: as the learner's progress is, or with `fresh` as for one who begins."""
-    table, minutes_in_all = [], 0
+    table, in_all = [], [0, 0]
     for lesson in WITH_EXERCISES:
         all_of_it = exercises(importlib.import_module(f"mhsa.exercises.{lesson.name}"))
         solved = [] if fresh else progress.solved(lesson.name)
         score = None if fresh else progress.quiz_score(lesson.name)
         done = sum(exercise.name in solved for exercise in all_of_it)
-        minutes = sum(exercise.minutes for exercise in all_of_it if exercise.name not in solved)
-        minutes += lesson.minutes if score is None else 0  # the quiz ends a lesson: it has been read
-        minutes_in_all += minutes
+        open_ones = [exercise for exercise in all_of_it if exercise.name not in solved]
+        core, extra = (minutes(open_ones, kind) for kind in (False, True))
+        core += lesson.minutes if score is None else 0  # the quiz ends a lesson: it has been read
+        in_all = [in_all[0] + core, in_all[1] + extra]
         quiz = f"{score[0]} of {score[1]}" if score else "not yet"
-        table.append([lesson.title, f"{done} of {len(all_of_it)}", quiz, str(minutes)])
-    return [*table, ["in all", "", "", str(minutes_in_all)]]
+        table.append([lesson.title, f"{done} of {len(all_of_it)}", quiz, left(core, extra)])
+    return [*table, ["in all", "", "", left(*in_all)]]
 
 
 def to_html(table: list[list[str]]) -> Svg:
@@ -68,9 +74,9 @@ class Board(VBox):
     def _show(self, trouble: str = "", asking: bool = False) -> None:
         def draw():
             table = rows()
-            left = f"{table[-1][-1]} minutes are left in all."
+            words = f"{table[-1][-1]} minutes are left in all."
             self.table.value = to_html(table)
-            self.view.svg = picture(860, 34, "Progress", left, text(left, 2, 20, size=14))
+            self.view.svg = picture(860, 34, "Progress", words, text(words, 2, 20, size=14))
 
         trouble = "\n".join(filter(None, [trouble, captured_output(draw)]))
         self.trouble.value = el("div", trouble, role="alert") if trouble else ""

@@ -10,10 +10,6 @@ import torch
 from mhsa.exercises import progress
 from mhsa.exercises.judge import check_answer
 
-INTRODUCTION = """## Exercises
-
-Finish each cell and run it: the check says that it is right, or what it sees. A hint costs nothing."""
-
 
 @dataclass(repr=False)
 class Exercise:
@@ -24,6 +20,7 @@ class Exercise:
     mistakes:   (wrong answer, what the learner should look at): a function, or a value where a value is asked
     given:      a function NAME_given with code to complete (`return ...`) or to mend, shown in place of an empty stub
     run:        (answer, *inputs) -> what is compared, where that is not answer(*inputs)
+    extra:      for a learner with time to spare; what is not extra is the core of its lesson
     tolerance:  relative and absolute; for a result in float32 it is at least 1e-5
     """
 
@@ -37,6 +34,7 @@ class Exercise:
     inputs: Sequence[Sequence] = ((),)
     given: Callable | None = None
     run: Callable | None = None
+    extra: bool = False
     tolerance: float = 4e-7  # float32 in between is no mistake
 
     def __post_init__(self):
@@ -55,8 +53,9 @@ class Exercise:
 
     @property
     def card(self) -> str:
-        """Markdown: title, difficulty, minutes, what to write, signature with shapes."""
-        parts = [f"### {self.title}", f"**Difficulty** {self.difficulty} of 5 · **Minutes** {self.minutes}", self.task]
+        """Markdown: title, difficulty, minutes, core or extra, what to write, signature with shapes."""
+        effort = f"**Difficulty** {self.difficulty} of 5 · **Minutes** {self.minutes}" + " · *extra*" * self.extra
+        parts = [f"### {self.title}", effort, self.task]
         if not self.asks_value:
             parts.append(f"`{self.answer_name}{self.signature}`: {inspect.getdoc(self.reference)}")
         return "\n\n".join([*parts, f"Stuck? `ex.{self.name}.hint()`, then `ex.{self.name}.solution()`."])
@@ -112,11 +111,28 @@ def exercises(lesson: ModuleType) -> list[Exercise]:
     return [value for value in vars(lesson).values() if isinstance(value, Exercise)]
 
 
+def minutes(some: Sequence[Exercise], extra: bool) -> int:
+    """How long these exercises take: the core of them, or with `extra` the others."""
+    return sum(exercise.minutes for exercise in some if exercise.extra == extra)
+
+
+def introduction(lesson: ModuleType) -> str:
+    """Markdown: what to do, and how long it takes."""
+    core, extra = (minutes(exercises(lesson), kind) for kind in (False, True))
+    time = (
+        f"The core takes {core} minutes; what is marked *extra*, {extra} more."
+        if extra
+        else f"They take {core} minutes."
+    )
+    what = "Finish each cell and run it: the check says that it is right, or what it sees. A hint costs nothing."
+    return f"## Exercises\n\n{what}\n\n{time}"
+
+
 def cells(lesson: ModuleType) -> list[tuple[str, str, str]]:
     """The notebook cells of a lesson's exercises: (cell type, cell id, source) each."""
     name = lesson.__name__.rsplit(".", 1)[-1]
     result = [
-        ("markdown", "exercises", INTRODUCTION),
+        ("markdown", "exercises", introduction(lesson)),
         ("code", "exercises-import", f"from mhsa.exercises import {name} as ex"),
     ]
     for exercise in exercises(lesson):

@@ -98,6 +98,7 @@ SCALE_SCORES = Exercise(
     title="Divide by the right root",
     difficulty=1,
     minutes=3,
+    extra=True,
     reference=scale_scores,
     given=scale_scores_given,
     task="Fill in the missing line: scale the scores, so that random queries and keys give a spread near 1.",
@@ -318,6 +319,7 @@ ATTENTION_SHAPES = Exercise(
     title="Predict a shape",
     difficulty=1,
     minutes=2,
+    extra=True,
     reference=attention_shapes,
     task="q is (2, 5, 3), k is (2, 7, 3), v is (2, 7, 11). What is the shape of the output of attention? Write a "
     "tuple.",

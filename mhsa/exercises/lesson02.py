@@ -232,6 +232,7 @@ STACK_WEIGHTS = Exercise(
     title="From a loop to one product",
     difficulty=3,
     minutes=8,
+    extra=True,
     reference=stack_weights,
     task="Make one matrix W of the h matrices, so that `x @ W` holds all queries: columns 0 to d_k - 1 are those of "
     "head 0, the next d_k those of head 1, and so on.",
@@ -296,6 +297,7 @@ MAKE_HEADS = Exercise(
     title="Spot the bug: heads that are one head",
     difficulty=2,
     minutes=5,
+    extra=True,
     reference=make_heads,
     given=make_heads_given,
     run=look_into,
@@ -428,6 +430,7 @@ CONCAT_SHAPE = Exercise(
     title="Per head or in all?",
     difficulty=1,
     minutes=2,
+    extra=True,
     reference=concat_shape,
     task="A wrapper runs `num_heads=2` heads on a batch (2, 6, 3) and concatenates them. Each head is made with "
     "`d_out=2`. Which shape comes out? Write a tuple.",
@@ -452,6 +455,7 @@ HEAD_WIDTH = Exercise(
     title="The width of a head",
     difficulty=1,
     minutes=2,
+    extra=True,
     reference=head_width,
     task="GPT-2 XL: `n_embd=1600, n_layer=48, n_head=25`. How wide is one head?",
     hints=("d_k = d_model / h, by convention.", "Which of the three numbers is h?"),
