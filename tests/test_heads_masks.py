@@ -1,6 +1,8 @@
 """split_heads() and merge_heads() move the right numbers, and masks hide the right corner."""
 
+import re
 from itertools import product
+from pathlib import Path
 
 import jaxtyping
 import numpy as np
@@ -12,9 +14,20 @@ from mhsa import causal_mask, merge_heads, padding_mask, split_heads
 
 
 def test_shape_annotations_are_checked_in_these_tests():
-    """Red without pytest's --jaxtyping-packages=mhsa,beartype.beartype: then no annotation is checked at all."""
+    """Red without pytest's --jaxtyping-packages=…,beartype.beartype: then no annotation is checked at all."""
     with pytest.raises(jaxtyping.TypeCheckError, match="lead T width"):
         split_heads(torch.zeros(6), 3)
+
+
+def test_every_module_with_shape_annotations_is_checked(pytestconfig):
+    *listed, checker = pytestconfig.getoption("jaxtyping_packages").split(",")
+    root = Path(__file__).parents[1]
+    annotated = {
+        ".".join(path.relative_to(root).with_suffix("").parts)
+        for path in root.glob("mhsa/**/*.py")
+        if re.search(r"^\s*(from|import) jaxtyping\b", path.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    assert sorted(listed) == sorted(annotated) and checker == "beartype.beartype"
 
 
 @pytest.mark.parametrize("lead", [(), (2,), (2, 5)])
