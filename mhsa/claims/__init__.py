@@ -1,12 +1,26 @@
-"""What is said about multi-head attention: `table("P")` measures a group of claims again, `show("P1")` one of them."""
+"""What is said about multi-head attention: `table("P")` measures a group of claims again, `show("P1")` one of them.
+
+Texts are neutral; verdicts are about the words that stand there.
+"""
 
 import inspect
 from textwrap import fill
 
+from mhsa.claims import heads, history, memory, number, parameters, shapes
 from mhsa.claims.claim import VERDICTS, Claim, Markdown, table_of
-from mhsa.claims.rows import CLAIMS, GROUPS
 
 __all__ = ["CLAIMS", "GROUPS", "VERDICTS", "Claim", "group", "show", "table"]
+
+GROUPS = {
+    "P": "Parameters and FLOPs",
+    "M": "Memory and speed",
+    "S": "Shapes and layouts",
+    "H": "What heads learn",
+    "N": "How many heads",
+    "W": "Who and when",
+}
+MODULES = (parameters, memory, shapes, heads, number, history)  # one a group
+CLAIMS = tuple(value for module in MODULES for value in vars(module).values() if isinstance(value, Claim))
 
 
 def group(letter: str) -> list[Claim]:

@@ -33,6 +33,8 @@ PAPERS = {
 }
 LINKS = {key: f"[{name}]({address})" for key, (name, address) in PAPERS.items()}
 
+Evidence = tuple[bool, dict]  # whether the verdict follows, and figures
+
 
 @dataclass(frozen=True)
 class Claim:
@@ -42,7 +44,7 @@ class Claim:
     verdict:  one of VERDICTS, about the claim as it is written here
     why:      what decides it, in Markdown; {Clark} stands for a paper, {ratio:.1f} for a figure that measure returns
     lessons:  numbers of the lessons that show it
-    measure:  () -> (whether the verdict follows, figures); None where only papers, or nobody, can say
+    measure:  cheap, the same each time, without a network or a clock; None where only papers, or nobody, can say
     """
 
     id: str
@@ -50,7 +52,7 @@ class Claim:
     verdict: str
     why: str
     lessons: Sequence[int]
-    measure: Callable[[], tuple[bool, dict]] | None = None
+    measure: Callable[[], Evidence] | None = None
 
     def decide(self) -> str:
         """Measure again, and say what decides it. Raises AssertionError if the verdict does not follow any more."""

@@ -1,0 +1,317 @@
+"""Claims about how many heads there should be, each beneath its function. Trained numbers are those of lesson 6."""
+
+from math import log
+
+import torch
+from torch.nn import functional as F
+
+from mhsa.claims.claim import Claim, Evidence
+from mhsa.claims.common import close, numbers, seeded
+from mhsa.count import PRESETS
+from mhsa.draw.head_count import PUBLISHED
+from mhsa.layers import MultiHeadAttention, attention
+from mhsa.train import recorded
+
+BLEU = {h: bleu for h, (bleu, _) in PUBLISHED.items()}  # Vaswani et al. 2017, table 3, rows (A)
+PERPLEXITY = {h: perplexity for h, (_, perplexity) in PUBLISHED.items()}
+
+
+def one_head_in_the_paper() -> Evidence:
+    bleu = 100 * (BLEU[8] - BLEU[1]) / BLEU[8]
+    perplexity = 100 * (PERPLEXITY[1] - PERPLEXITY[8]) / PERPLEXITY[8]
+    return 3 <= bleu <= 5 <= perplexity <= 10, dict(
+        one=BLEU[1], eight=BLEU[8], bleu=bleu, ppl_one=PERPLEXITY[1], ppl_eight=PERPLEXITY[8], perplexity=perplexity
+    )
+
+
+N1 = Claim(
+    "N1",
+    "One head does 3 to 5 % worse than eight (elsewhere: 5 to 10 %).",
+    "holds if",
+    "if you say of what. {Vaswani}, table 3, rows A, one experiment, English to German: {one} against {eight} BLEU "
+    "is {bleu:.1f} % less; a perplexity of {ppl_one} against {ppl_eight} is {perplexity:.1f} % more.",
+    lessons=[8],
+    measure=one_head_in_the_paper,
+)
+
+
+def more_than_sixteen() -> Evidence:
+    return BLEU[16] == max(BLEU.values()) > BLEU[32], dict(eight=BLEU[8], sixteen=BLEU[16], more=BLEU[32])
+
+
+N2 = Claim(
+    "N2",
+    "16 heads or more are slightly worse.",
+    "does not hold",
+    "Same table: {eight} BLEU with 8, {sixteen} with 16, {more} with 32. GPT-3 has 96 heads, Llama-3-70B 64.",
+    lessons=[8],
+    measure=more_than_sixteen,
+)
+
+
+def few_heads() -> Evidence:
+    points = BLEU[8] - BLEU[4]
+    one_relation = recorded("map").result("relations, m=1", 1).mean
+    return points < 0.5 and one_relation > 0.95, dict(points=points, four=BLEU[4], one_relation=one_relation)
+
+
+N3 = Claim(
+    "N3",
+    "One to four heads are for toys.",
+    "does not hold",
+    "Same table: {four} BLEU with 4 heads, {points:.1f} below 8. And a task of one relation needs one head "
+    "({one_relation:.2f} right).",
+    lessons=[6, 8],
+    measure=few_heads,
+)
+
+
+def the_64_rule() -> Evidence:
+    fits = {name for name, p in PRESETS.items() if p.num_heads == min(16, p.d_model / 64)}
+    others = sorted(PRESETS.keys() - fits)
+    return {"Transformer base", "BERT-base", "GPT-2 small", "BERT-large"} == fits, dict(
+        fits=len(fits), models=len(PRESETS), others=", ".join(others)
+    )
+
+
+N4 = Claim(
+    "N4",
+    "h = d_model / 64, at most 16.",
+    "holds if",
+    "if the model is one of {fits}: Transformer base, the two BERTs, GPT-2 small. Of our {models} presets it does "
+    "not fit {others}.",
+    lessons=[8],
+    measure=the_64_rule,
+)
+
+
+def bert_sizes() -> Evidence:
+    base, large = PRESETS["BERT-base"], PRESETS["BERT-large"]
+    return (base.d_model, base.num_heads) == (768, 12) and (large.d_model, large.num_heads) != (768, 12), dict(
+        d_model=large.d_model, heads=large.num_heads
+    )
+
+
+N5 = Claim(
+    "N5",
+    "BERT-large has d_model = 768 and 12 heads.",
+    "does not hold",
+    "That is BERT-base. Large has {d_model:,} and {heads} ({Devlin}, section 3).",
+    lessons=[4],
+    measure=bert_sizes,
+)
+
+
+def gpt2_sizes() -> Evidence:
+    small, xl = PRESETS["GPT-2 small"], PRESETS["GPT-2 XL"]
+    return (xl.d_model, xl.num_heads) == (1600, 25) and small.num_heads < 16, dict(
+        small=small.num_heads, small_width=small.d_model
+    )
+
+
+N6 = Claim(
+    "N6",
+    "GPT-2 has d_model = 1600 and 25 heads.",
+    "holds if",
+    "if you mean GPT-2 XL. GPT-2 small has {small_width} and {small}, so “16 heads or more” does not fit it either.",
+    lessons=[4],
+    measure=gpt2_sizes,
+)
+
+
+def published_sizes() -> Evidence:
+    wanted = {"GPT-2 small": (768, 12, 64), "Llama-3-70B": (8192, 64, 128), "GPT-3 175B": (12288, 96, 128)}
+    there = {name: (p.d_model, p.num_heads, p.d_k) for name, p in PRESETS.items() if name in wanted}
+    return there == wanted and all(h * d_k == d for d, h, d_k in there.values()), dict(
+        kv=PRESETS["Llama-3-70B"].num_kv_heads
+    )
+
+
+N7 = Claim(
+    "N7",
+    "GPT-2 small is 768 = 12 · 64, GPT-3 12,288 = 96 · 128, Llama-3-70B 8,192 = 64 · 128.",
+    "holds",
+    "{Brown}, table 2.1; {Grattafiori}, table 3. In Llama-3-70B the 64 query heads share {kv} heads of keys and "
+    "values.",
+    lessons=[4],
+    measure=published_sizes,
+)
+
+
+def heads_against_width() -> Evidence:
+    small, large = PRESETS["GPT-2 XL"], PRESETS["GPT-3 175B"]
+    width, heads = large.d_model / small.d_model, large.num_heads / small.num_heads
+    return heads < 0.6 * width, dict(width=width, heads=heads)
+
+
+N8 = Claim(
+    "N8",
+    "The number of heads grows in proportion to the model.",
+    "does not hold",
+    "From GPT-2 XL to GPT-3 d_model grows {width:.1f} times, h {heads:.1f} times: the heads became wider.",
+    lessons=[8],
+    measure=heads_against_width,
+)
+
+
+def head_widths() -> Evidence:
+    widths, best = {p.d_k for p in PRESETS.values()}, sorted(BLEU, key=lambda h: BLEU[h])[-3:]
+    return widths == {64, 128} and sorted(512 // h for h in best) == [32, 64, 128], dict(
+        widths=" or ".join(map(str, sorted(widths)))
+    )
+
+
+N9 = Claim(
+    "N9",
+    "A d_k of 32 to 128 is reasonable.",
+    "holds",
+    "In {Vaswani}, table 3, 128, 64 and 32 have the three best BLEU scores of five widths; our presets have {widths}.",
+    lessons=[8],
+    measure=head_widths,
+)
+
+
+def eight_or_more() -> Evidence:
+    fewest = min(p.num_heads for p in PRESETS.values())
+    return fewest == 8, dict(fewest=fewest, models=len(PRESETS))
+
+
+N10 = Claim(
+    "N10",
+    "All modern transformers have 8 heads or more.",
+    "not shown",
+    "{models} presets with {fewest} or more do not prove *all*. And of keys and values Llama-3-70B has 8 heads for "
+    "64 queries, multi-query attention one.",
+    lessons=[8, 9],
+    measure=eight_or_more,
+)
+
+
+def best_number_depends_on_the_task() -> Evidence:
+    best = {}
+    for m in (1, 2, 4):
+        results = [recorded("map").result(f"relations, m={m}", h) for h in (1, 2, 4, 8, 16)]
+        best[m] = min(result.num_heads for result in results if result.mean > 0.95)
+    return list(best.values()) == [1, 2, 4], dict(best=", ".join(map(str, best.values())))
+
+
+N11 = Claim(
+    "N11",
+    "8 to 16 heads are best for most tasks, 8 to 12 on GLUE.",
+    "not shown",
+    "No sweep is named. In lesson 6 the task decides: the fewest heads above 0.95 are {best} for 1, 2 and 4 relations.",
+    lessons=[6, 8],
+    measure=best_number_depends_on_the_task,
+)
+
+N12 = Claim(
+    "N12",
+    "More heads make training less stable.",
+    "not shown",
+    "No measurement is given. {Liu} report the opposite: many heads in few layers train more stably than single "
+    "heads in many layers.",
+    lessons=[6],
+)
+
+
+def as_many_heads_as_tokens() -> Evidence:
+    results = [recorded("map").result(f"relations, m={m}", 8) for m in (1, 2, 4)]
+    return all(result.num_heads == result.T and result.mean > 0.9 for result in results), dict(
+        means=" / ".join(f"{result.mean:.2f}" for result in results)
+    )
+
+
+N13 = Claim(
+    "N13",
+    "With as many heads as tokens the result is terrible.",
+    "does not hold",
+    "In lesson 6's map T = 8, and 8 heads are right in {means} for 1, 2 and 4 relations. What counts is the width of "
+    "a head, not h = T.",
+    lessons=[6, 8],
+    measure=as_many_heads_as_tokens,
+)
+
+
+def too_narrow() -> Evidence:
+    eight, sixteen = (recorded("map").result("relations, m=2", h).mean for h in (8, 16))
+    scores = numbers(100, 1) @ numbers(100, 1, seed=1).T
+    rank, favourites = torch.linalg.matrix_rank(scores).item(), len(scores.argmax(-1).unique())
+    return rank == 1 and favourites == 2 and eight - sixteen > 0.1, dict(rank=rank, eight=eight, sixteen=sixteen)
+
+
+N14 = Claim(
+    "N14",
+    "With d_k = 1 a score is a product of two numbers, and much is lost.",
+    "holds if",
+    "if you mean one head: the scores have rank {rank}, and at most two keys can be a favourite. On two relations 8 "
+    "heads 2 wide are right in {eight:.2f}, 16 of d_k = d_v = 1 in {sixteen:.2f}; with d_v = 4 the 16 manage (lesson "
+    "6, section 5).",
+    lessons=[6, 8],
+    measure=too_narrow,
+)
+
+
+def before_training(num_heads: int) -> tuple[float, float]:
+    """As in lesson 8, section 3, at T = 16: entropy of the rows as a share of its maximum, gradient of W_Q."""
+    mha, (x, target) = seeded(MultiHeadAttention, 64, num_heads), numbers(2, 32, 16, 64, seed=1)
+    for p in mha.parameters():
+        torch.nn.init.normal_(p, std=64**-0.5)
+    out, maps = mha(x, need_weights=True)
+    F.mse_loss(out, target).backward()
+    entropy = torch.special.entr(maps).sum(-1).mean().item() / log(16)
+    return entropy, mha.w_q.weight.grad.norm().item()
+
+
+def not_sparse() -> Evidence:
+    one, many = before_training(1)[0], before_training(16)[0]
+    return many > 0.75 and abs(many - one) < 0.05, dict(one=one, many=many)
+
+
+N15 = Claim(
+    "N15",
+    "With h = T the maps become sparse.",
+    "not shown",
+    "Before training they do not: at h = T = 16 (d_model = 64) the rows have {many:.2f} of the largest entropy, with "
+    "one head {one:.2f}. For trained layers no measurement comes with the claim.",
+    lessons=[8],
+    measure=not_sparse,
+)
+
+
+def gradients_do_not_vanish() -> Evidence:
+    ratio = before_training(16)[1] / before_training(8)[1]
+    return 0.5 < ratio < 2, dict(ratio=ratio)
+
+
+N16 = Claim(
+    "N16",
+    "With h = T gradients vanish.",
+    "not shown",
+    "Before training the gradient of W_Q at h = T = 16 is {ratio:.2f} times that at h = 8. No measurement comes with "
+    "the claim.",
+    lessons=[8],
+    measure=gradients_do_not_vanish,
+)
+
+
+def width_of_any_map() -> Evidence:
+    """A random map of T = 8: the width of a head that makes it from independent tokens, and the ranks at d_k = 2."""
+    wanted = numbers(8, 8).softmax(-1)
+    centred = wanted.log() - wanted.log().mean(-1, keepdim=True)
+    U, S, V = torch.linalg.svd(centred)
+    made = [close(attention(d_k**0.5 * U[:, :d_k] * S[:d_k], V[:d_k].T, wanted)[1], wanted) for d_k in (6, 7)]
+    q, k = numbers(8, 2), numbers(8, 2, seed=1)
+    ranks = [torch.linalg.matrix_rank(t).item() for t in (q @ k.T, attention(q, k, k)[1])]
+    return made == [False, True] and ranks[0] == 2 < ranks[1], dict(scores=ranks[0], weights=ranks[1])
+
+
+N17 = Claim(
+    "N17",
+    "Heads with d_k below T cannot make every attention map.",
+    "holds if",
+    "if any tokens are allowed: theorem 1 of {Bhojanapalli}. For independent tokens T - 1 is enough: a random map of "
+    "T = 8 needs d_k = 7. A trap: rank ≤ d_k is a fact of the *scores*; at d_k = 2 they have rank {scores}, the "
+    "weights rank {weights}.",
+    lessons=[8],
+    measure=width_of_any_map,
+)
