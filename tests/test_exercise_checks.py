@@ -6,12 +6,12 @@ import time
 
 import pytest
 import torch
-from also_right import weights_by_hand
 from test_exercises import ALL, say
 
 from mhsa import merge_heads, split_heads
 from mhsa.exercises import progress
 from mhsa.exercises.judge import check_answer
+from mhsa.exercises.lesson01 import weights_by_hand
 
 VALUES = [exercise for exercise in ALL.values() if exercise.asks_value]
 
@@ -67,7 +67,7 @@ def test_the_first_difference_has_its_place_and_both_numbers():
         out[0, 0, 1] = 0.0
         return out
 
-    expected = ALL["TO_WEIGHTS"].inputs[0][0].softmax(-1)[0, 0, 1].item()
+    expected = ALL["TO_WEIGHTS"].cases[0][0].softmax(-1)[0, 0, 1].item()
     told = say(ALL["TO_WEIGHTS"], zero_somewhere)
     assert told == f"Not yet. On scores (2, 3, 5): 0 at [0, 0, 1] (1 of 30 differ); expected {expected:.4g}."
 
@@ -139,10 +139,10 @@ def test_an_in_place_edit_of_an_input_is_told_and_changes_nothing():
         scores /= (d_model // num_heads) ** 0.5
         return scores
 
-    before = [inputs[0].clone() for inputs in ALL["SCALE_SCORES"].inputs]
+    before = [inputs[0].clone() for inputs in ALL["SCALE_SCORES"].cases]
     told = say(ALL["SCALE_SCORES"], in_place)
     assert told.startswith("The result is right, but your function changes its input scores")
-    assert all(torch.equal(inputs[0], kept) for inputs, kept in zip(ALL["SCALE_SCORES"].inputs, before))
+    assert all(torch.equal(inputs[0], kept) for inputs, kept in zip(ALL["SCALE_SCORES"].cases, before))
 
 
 def backwards(heads, w_o):
@@ -364,7 +364,7 @@ def test_what_is_printed_is_shown_once_for_each_input():
         print(tuple(scores.shape))
         return scores.softmax(-1)
 
-    shapes = [tuple(scores.shape) for (scores,) in ALL["TO_WEIGHTS"].inputs]
+    shapes = [tuple(scores.shape) for (scores,) in ALL["TO_WEIGHTS"].cases]
     assert say(ALL["TO_WEIGHTS"], prints_shape).splitlines()[3:] == [f"  {shape}" for shape in shapes]
 
 

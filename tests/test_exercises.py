@@ -1,22 +1,24 @@
 """The data: every reference is right, every known mistake gets its own message, every stub is not written yet."""
 
 import ast
+import dataclasses
 import importlib
 import inspect
 import re
 import sys
+from itertools import combinations
 from pathlib import Path
 
 import nbformat
 import numpy as np
 import pytest
 import torch
-from also_right import ALSO_RIGHT
 from torch.nn import functional as F
 
+from mhsa import split_heads
 from mhsa.exercises import cells, exercises
-from mhsa.exercises.exercise import Exercise
 from mhsa.exercises.judge import check_answer
+from mhsa.exercises.outcome import tensors
 from mhsa.lessons import WITH_EXERCISES
 
 LESSONS = [importlib.import_module(f"mhsa.exercises.{lesson.name}") for lesson in WITH_EXERCISES]
@@ -44,7 +46,7 @@ def from_stub(exercise, **replace):
 
 def test_there_is_enough_of_everything():
     messages = {(exercise.name, message) for exercise in ALL.values() for _, message in exercise.mistakes}
-    assert len(ALL) >= 24 and len(messages) >= 60
+    assert len(ALL) >= 66 and len(messages) >= 542
     assert all(len(exercises(lesson)) >= 4 for lesson in LESSONS)
     assert {exercise.difficulty for exercise in ALL.values()} == {1, 2, 3, 4, 5}
     assert any(exercise.asks_value for exercise in ALL.values()) and any(exercise.given for exercise in ALL.values())
@@ -75,7 +77,7 @@ def test_inputs_have_distinct_sizes_with_one_sentence_and_one_token(exercise):
     """Where inputs have a batch and tokens. Axes of one length may hide a swap, so some input must have none."""
     if exercise.name in ("STACK_WEIGHTS", "DROP"):  # no batch; one row length for all
         return
-    tensors = [x for inputs in exercise.inputs for x in inputs if isinstance(x, torch.Tensor) and x.is_floating_point()]
+    tensors = [x for inputs in exercise.cases for x in inputs if isinstance(x, torch.Tensor) and x.is_floating_point()]
     shapes = [x.shape for x in tensors if x.dim() >= 3]
     if shapes:
         assert any(shape[0] == 1 for shape in shapes) and any(1 in shape[1:3] for shape in shapes)
@@ -100,6 +102,50 @@ def test_card_and_solution(exercise, capsys):
     exercise.solution()
     assert capsys.readouterr().out.strip() == inspect.getsource(exercise.reference).strip()
     assert "0x" not in repr(exercise)
+
+
+@each_exercise
+def test_a_second_way_is_shown_and_right(exercise, capsys):
+    """As printed, under the name of the answer; a value, or what another module holds, has no source to show."""
+    written_here = [x for x in exercise.also_right if inspect.isfunction(x) and x.__module__.endswith(exercise.lesson)]
+    for way in range(2, len(written_here) + 2):
+        exercise.solution(way)
+        shown = capsys.readouterr().out
+        space = dict(vars(sys.modules[exercise.reference.__module__]))
+        exec(shown, space)
+        assert check_answer(exercise, space[exercise.answer_name])[0], shown
+    assert written_here or exercise.asks_value
+    there_are = f"are {1 + len(written_here)} ways" if written_here else "is 1 way"
+    for way in (0, -1, len(written_here) + 2, "2", None):
+        exercise.solution(way)
+        assert capsys.readouterr().out.startswith(f"There {there_are} to show. ")
+
+
+@pytest.mark.parametrize(
+    "wrong, words",
+    [
+        ({"hints": "one hint"}, "MY_SPLIT: hints='one hint' is no list: write hints=[...]"),
+        ({"hints": ("first", "second")}, "hints=('first', 'second') is no list"),
+        ({"also_right": split_heads}, "is no list: write also_right=[...]"),
+        ({"mistakes": (len, "a message")}, "mistakes=(<built-in function len>, 'a message') is no list"),
+        ({"mistakes": [len, "a message"]}, "mistakes holds <built-in function len>: write pairs (wrong answer, what"),
+        ({"mistakes": [(len, "a message"), (len,)]}, "mistakes holds (<built-in function len>,): write pairs"),
+        ({"mistakes": ["ab"]}, "mistakes holds 'ab'"),
+        ({"mistakes": [("a message", len)]}, "mistakes holds ('a message', <built-in function len>)"),
+    ],
+)
+def test_what_is_no_list_or_no_pair_is_refused_at_import(wrong, words):
+    with pytest.raises(ValueError, match=re.escape(words)):
+        dataclasses.replace(ALL["MY_SPLIT"], **wrong)
+
+
+def test_inputs_depend_on_the_exercise_alone():
+    """Made again, in another order and without the exercises before it, they hold the same numbers."""
+    for name in ("MULTI_HEAD", "SCORES_BTHD", "DOT_SCORES"):
+        again = dataclasses.replace(ALL[name])
+        assert all(torch.equal(x, y) for x, y in zip(tensors(again.cases), tensors(ALL[name].cases), strict=True))
+    first = [tensors(ALL[name].cases)[0].flatten()[:7] for name in ("DOT_SCORES", "TO_WEIGHTS", "ATTEND", "MULTI_HEAD")]
+    assert all(not torch.equal(x, y) for x, y in combinations(first, 2))
 
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.__name__[-8:])
@@ -141,7 +187,7 @@ def test_the_notebook_holds_the_cells_and_uses_no_name_of_an_exercise(lesson):
 
 
 def test_hints_come_one_by_one_and_run_out(capsys):
-    exercise = Exercise(**{name: getattr(ALL["MY_SPLIT"], name) for name in Exercise.__dataclass_fields__})
+    exercise = dataclasses.replace(ALL["MY_SPLIT"])
     for _ in range(5):
         exercise.hint()
     told = capsys.readouterr().out.splitlines()
@@ -160,14 +206,12 @@ def test_an_import_leaves_the_random_numbers_alone():
 # Right answers, written differently
 
 
-@pytest.mark.parametrize("name, answer", [(name, answer) for name, answers in ALSO_RIGHT.items() for answer in answers])
-def test_another_right_answer_passes(name, answer):
-    right, text = check_answer(ALL[name], answer)
-    assert right, text
-
-
-def test_two_other_right_answers_for_many_exercises():
-    assert sum(len(answers) >= 2 for answers in ALSO_RIGHT.values()) >= 10
+@each_exercise
+def test_other_right_answers_pass(exercise):
+    assert exercise.also_right
+    for answer in exercise.also_right:
+        right, text = check_answer(exercise, answer)
+        assert right, text
 
 
 @pytest.mark.parametrize("value", [[2, 5, 11], torch.Size([2, 5, 11]), np.array([2, 5, 11]), torch.tensor([2, 5, 11])])

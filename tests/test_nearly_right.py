@@ -146,7 +146,7 @@ def test_where_nothing_is_trained_numbers_need_no_tensor(name, answer):
 
 def test_every_pattern_of_least_width_needs_a_column():
     """The even pattern, whose centred scores have rank 0, is not among them: its card says so."""
-    assert all(1 <= ALL["LEAST_WIDTH"].reference(*inputs) < len(inputs[0]) for inputs in ALL["LEAST_WIDTH"].inputs)
+    assert all(1 <= ALL["LEAST_WIDTH"].reference(*inputs) < len(inputs[0]) for inputs in ALL["LEAST_WIDTH"].cases)
 
 
 def test_an_answer_that_is_rounded_is_told_with_the_digits_that_differ():

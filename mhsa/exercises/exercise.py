@@ -1,9 +1,14 @@
 """An exercise is data: here is what a notebook shows of it and what a learner calls; judge.py finds the words."""
 
 import inspect
+import reprlib
+import textwrap
+import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from types import ModuleType
+from typing import Any
 
 import torch
 
@@ -13,11 +18,12 @@ from mhsa.exercises.judge import check_answer
 
 @dataclass(repr=False)
 class Exercise:
-    """One exercise.
+    """One exercise. Raises ValueError at import where hints, mistakes or also_right are no lists.
 
     reference:  the right answer; its name, arguments and docstring make the stub. Without arguments: a value is asked
-    inputs:     what it is tried on, one list of arguments each
     mistakes:   (wrong answer, what the learner should look at): a function, or a value where a value is asked
+    also_right: right answers written differently; those written in the lesson's module are shown by solution(2), (3), …
+    inputs:     what it is tried on, one list of arguments each; or a function of rand(*shape) that makes them
     given:      a function NAME_given with code to complete (`return ...`) or to mend, shown in place of an empty stub
     run:        (answer, *inputs) -> what is compared, where that is not answer(*inputs)
     extra:      for a learner with time to spare; what is not extra is the core of its lesson
@@ -29,24 +35,58 @@ class Exercise:
     minutes: int
     task: str  # markdown
     reference: Callable
-    hints: Sequence[str]
-    mistakes: Sequence[tuple[object, str]]
-    inputs: Sequence[Sequence] = ((),)
+    hints: list[str]
+    mistakes: list[tuple[Any, str]]
+    also_right: list[Any]
+    inputs: list[list] | Callable[[Callable], list[list]] = field(default_factory=lambda: [[]])
     given: Callable | None = None
     run: Callable | None = None
     extra: bool = False
     tolerance: float = 4e-7  # float32 in between is no mistake
 
+    cases: list[list] = field(init=False)  # the inputs, made with random numbers of this exercise's own
+    hints_given: int = field(default=0, init=False)  # since the import
+
     def __post_init__(self):
-        self.answer_name = self.reference.__name__
-        self.name = self.answer_name.upper()
-        self.lesson = self.reference.__module__.rsplit(".", 1)[-1]  # "lesson03"
-        self.signature = inspect.signature(self.reference)
-        self.asks_value = not self.signature.parameters
-        self.input_names = [*self.signature.parameters]
-        if self.run:
-            self.input_names = [*inspect.signature(self.run).parameters][1:]
-        self._hints_given = 0
+        for name in ("hints", "mistakes", "also_right"):
+            value = getattr(self, name)
+            if not isinstance(value, list):  # of a text, each letter would be a hint
+                raise ValueError(f"{self.name}: {name}={reprlib.repr(value)} is no list: write {name}=[...]")
+        for pair in self.mistakes:
+            if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], str)):
+                raise ValueError(
+                    f"{self.name}: mistakes holds {reprlib.repr(pair)}: write pairs (wrong answer, what to look at)"
+                )
+        self.cases = self.inputs(random_numbers(self.name)) if callable(self.inputs) else self.inputs
+
+    @property
+    def answer_name(self) -> str:
+        """What the learner's answer is called: my_split."""
+        return self.reference.__name__
+
+    @property
+    def name(self) -> str:
+        """What the exercise is called: MY_SPLIT."""
+        return self.answer_name.upper()
+
+    @property
+    def lesson(self) -> str:
+        """lesson03."""
+        return self.reference.__module__.rsplit(".", 1)[-1]
+
+    @cached_property
+    def signature(self) -> inspect.Signature:
+        return inspect.signature(self.reference)
+
+    @property
+    def asks_value(self) -> bool:
+        """A value is asked, and no function."""
+        return not self.signature.parameters
+
+    @cached_property
+    def input_names(self) -> list[str]:
+        """What the inputs are called, in messages."""
+        return [*inspect.signature(self.run).parameters][1:] if self.run else [*self.signature.parameters]
 
     def __repr__(self):
         return f"Exercise {self.name}: {self.title}"
@@ -68,7 +108,7 @@ class Exercise:
             return f"{self.answer_name} = ...\n\n{check}"
         code = f"def {self.answer_name}{self.signature}:\n    ..."
         if self.given:
-            code = inspect.getsource(self.given).replace(self.given.__name__, self.answer_name).rstrip()
+            code = source(self.given, self.answer_name)
         return f"{code}\n\n\n{check}"
 
     def check(self, answer, seconds: int | float = 5) -> None:
@@ -80,20 +120,37 @@ class Exercise:
 
     def hint(self) -> None:
         """One hint more each call."""
-        self._hints_given += 1
-        if self._hints_given <= len(self.hints):
-            print(f"Hint {self._hints_given} of {len(self.hints)}: {self.hints[self._hints_given - 1]}")
+        self.hints_given += 1
+        if self.hints_given <= len(self.hints):
+            print(f"Hint {self.hints_given} of {len(self.hints)}: {self.hints[self.hints_given - 1]}")
         else:
             print(f"There are no more than these {len(self.hints)} hints. ex.{self.name}.solution() shows an answer.")
 
-    def solution(self) -> None:
-        """The source of the answer that every check compares with."""
-        print(inspect.getsource(self.reference).rstrip())
+    def solution(self, way: int = 1) -> None:
+        """The source of the answer that every check compares with; way 2, 3, …: of others that are right too."""
+        ways = [self.reference, *(other for other in self.also_right if self._is_written_here(other))]
+        if way in range(1, len(ways) + 1):
+            print(source(ways[way - 1], self.answer_name))
+        else:
+            there_are = f"are {len(ways)} ways" if len(ways) > 1 else "is 1 way"
+            print(f"There {there_are} to show. ex.{self.name}.solution() shows the first.")
+
+    def _is_written_here(self, answer: object) -> bool:
+        """No value, and no function of torch or of another module."""
+        return inspect.isfunction(answer) and answer.__module__ == self.reference.__module__
 
 
-def random_numbers(seed: int) -> Callable:
-    """A function of a shape that returns random float64 numbers, the same on every machine."""
-    generator = torch.Generator().manual_seed(seed)
+def source(function: Callable, name: str) -> str:
+    """The source of a function or lambda, to be run in a cell, where it is called `name`."""
+    code = textwrap.dedent(inspect.getsource(function)).rstrip().rstrip(",")
+    if function.__name__ == "<lambda>":
+        return f"{name} = {code}"
+    return code.replace(f"def {function.__name__}(", f"def {name}(", 1)
+
+
+def random_numbers(name: str) -> Callable:
+    """rand(*shape) -> random float64 numbers: for each name its own, the same on every machine."""
+    generator = torch.Generator().manual_seed(zlib.crc32(name.encode()))
     return lambda *shape: torch.randn(shape, generator=generator, dtype=torch.float64)
 
 

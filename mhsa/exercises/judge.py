@@ -82,7 +82,7 @@ def _check(exercise, answer, printed: Printed) -> tuple[bool, str]:
         return False, refused
     got = outcomes(exercise, answer)
     if any("type" in outcome.error for outcome in got):  # it mixes the inputs' float64 with its own float32
-        exercise = dataclasses.replace(exercise, inputs=in_float32(exercise.inputs))
+        exercise = dataclasses.replace(exercise, inputs=in_float32(exercise.cases))
         got = outcomes(exercise, answer)
     want = outcomes(exercise, exercise.reference)
     heard = printed.tell()
@@ -103,7 +103,7 @@ def what_is_wrong(exercise, answer, got: list[Outcome], want: list[Outcome]) -> 
             if exercise.given and same(exercise, got, outcomes(exercise, exercise.given)):
                 return f"Not written yet: {exercise.answer_name} still does what the given code does."
             return known_mistake(exercise, got) or first_difference(exercise, i, g, w)
-    for g, inputs in zip(got, exercise.inputs):
+    for g, inputs in zip(got, exercise.cases):
         if g.changed:
             return (
                 f"The result is right, but your function changes its input {' and '.join(g.changed)}, "
@@ -172,11 +172,11 @@ def run(exercise):
 
 
 def outcomes(exercise, answer) -> list[Outcome]:
-    return [observe(run(exercise), answer, inputs, exercise.input_names) for inputs in exercise.inputs]
+    return [observe(run(exercise), answer, inputs, exercise.input_names) for inputs in exercise.cases]
 
 
 def all_gradients(exercise, answer) -> list:
-    return [gradients(run(exercise), answer, inputs) for inputs in exercise.inputs]
+    return [gradients(run(exercise), answer, inputs) for inputs in exercise.cases]
 
 
 def same(exercise, got: list[Outcome], known: list[Outcome]) -> bool:
@@ -208,7 +208,7 @@ def known_mistake(exercise, got: list[Outcome], got_gradients: list | None = Non
 
 
 def wrong_gradient(exercise, ours: list, right: list, tolerance: float) -> str:
-    for inputs, found, expected in zip(exercise.inputs, ours, right):
+    for inputs, found, expected in zip(exercise.cases, ours, right):
         where = describe(inputs, exercise.input_names)
         if expected is None:  # a mask or a count has no gradient
             continue
@@ -255,7 +255,7 @@ def first_difference(exercise, i: int, got: Outcome, want: Outcome) -> str:
     wrong = difference(got.leaves, want.leaves, exercise.tolerance)
     if exercise.asks_value:
         return f"Not yet. This is not right: {wrong[0] if got.leaves and wrong else a(got.kind)}."
-    text = f"Not yet. On {describe(exercise.inputs[i], exercise.input_names)}"
+    text = f"Not yet. On {describe(exercise.cases[i], exercise.input_names)}"
     if got.error:
         return f"{text} your code stops with an error:\n  {got.error}{got.where}"
     if got.unwritten:
@@ -273,8 +273,8 @@ def first_difference(exercise, i: int, got: Outcome, want: Outcome) -> str:
 def praise(exercise, got: list[Outcome], want: list[Outcome]) -> str:
     if exercise.asks_value:
         return "Right."
-    tried = "; ".join(describe(inputs, exercise.input_names) for inputs in exercise.inputs)
-    text = f"Right. Tried on {len(exercise.inputs)} inputs: {tried}."
+    tried = "; ".join(describe(inputs, exercise.input_names) for inputs in exercise.cases)
+    text = f"Right. Tried on {len(exercise.cases)} inputs: {tried}."
     if any(x.is_floating_point() for w in want for x in tensors(w.leaves)):
         text += f" Difference allowed: {allowed(exercise, got, want):g}."
     if any(g.plain for g in got) and any(all_gradients(exercise, exercise.reference)):

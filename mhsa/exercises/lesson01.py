@@ -3,11 +3,10 @@
 import torch
 from torch.nn import functional as F
 
-from mhsa.exercises.exercise import Exercise, random_numbers
+from mhsa.exercises.exercise import Exercise
 from mhsa.exercises.quiz import quiz_of
 
 quiz = quiz_of(__name__)
-rand = random_numbers(seed=1)
 
 
 def dot_scores(q, k):
@@ -22,17 +21,17 @@ DOT_SCORES = Exercise(
     reference=dot_scores,
     task="Write the scores: the dot product of each query with each key. Row = query, column = key. Do not scale them "
     "yet.",
-    inputs=[
-        (rand(B, T_q, d_k), rand(B, T_k, d_k))
+    inputs=lambda rand: [
+        [rand(B, T_q, d_k), rand(B, T_k, d_k)]
         for B, T_q, T_k, d_k in ((2, 3, 7, 5), (1, 5, 3, 2), (3, 1, 1, 7), (1, 7, 7, 7))
     ],
-    hints=(
+    hints=[
         "One score is the sum over d_k of query times key. A matrix product does this for all pairs.",
         "For `@`, the last axis of the left side must be as long as the second-last of the right side. Which one is "
         "d_k in k?",
         "`k.mT` swaps the last two axes and leaves the batch alone.",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (
             lambda q, k: k @ q.mT,
             "Your rows are keys and your columns queries. Row = query: which tensor stands on the left of the product?",
@@ -81,7 +80,13 @@ DOT_SCORES = Exercise(
             lambda q, k: (q @ k.mT).softmax(-1),
             "Your rows sum to 1, so a softmax has run. It comes later; here the plain products are asked.",
         ),
-    ),
+    ],
+    also_right=[
+        lambda q, k: torch.einsum("bqd,bkd->bqk", q, k),
+        lambda q, k: torch.bmm(q, k.transpose(1, 2)),
+        lambda q, k: (q[:, :, None] * k[:, None]).sum(-1),
+        lambda q, k: (k @ q.mT).mT,
+    ],
 )
 
 
@@ -102,15 +107,15 @@ SCALE_SCORES = Exercise(
     reference=scale_scores,
     given=scale_scores_given,
     task="Fill in the missing line: scale the scores, so that random queries and keys give a spread near 1.",
-    inputs=[
-        (rand(B, h, T, T), h * d_k, h) for B, h, T, d_k in ((2, 3, 5, 7), (1, 2, 3, 11), (3, 5, 1, 2), (1, 1, 2, 13))
+    inputs=lambda rand: [
+        [rand(B, h, T, T), h * d_k, h] for B, h, T, d_k in ((2, 3, 5, 7), (1, 2, 3, 11), (3, 5, 1, 2), (1, 1, 2, 13))
     ],
-    hints=(
+    hints=[
         "How many products does one score add up?",
         "A head's query has d_k numbers, not d_model.",
         "The spread of a sum of n independent products grows with the root of n.",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (
             lambda s, d, h: s / d**0.5,
             "You divide by √d_model. A score of one head adds d_k products, not d_model. With 512 and 8 heads your "
@@ -136,13 +141,22 @@ SCALE_SCORES = Exercise(
             "You divide by √T. The number of tokens does not enter a score: over which axis does the dot product sum?",
         ),
         (lambda s, d, h: s, "The scores come back unscaled. Which number makes their spread 1?"),
-    ),
+    ],
+    also_right=[
+        lambda s, d_model, h: s * (h / d_model) ** 0.5,
+        lambda s, d, h: s.div(torch.tensor(d / h).sqrt()),
+    ],
 )
 
 
 def to_weights(scores):
     """scores (B, T_q, T_k) -> weights, the same shape."""
     return scores.softmax(-1)
+
+
+def weights_by_hand(scores):
+    e = (scores - scores.amax(-1, keepdim=True)).exp()
+    return e / e.sum(-1, keepdim=True)
 
 
 TO_WEIGHTS = Exercise(
@@ -152,13 +166,13 @@ TO_WEIGHTS = Exercise(
     reference=to_weights,
     task="Turn scores into weights: for each query, positive numbers over the keys that sum to 1. Scores may be large "
     "(±1000).",
-    inputs=[(rand(2, 3, 5),), (rand(1, 5, 2),), (rand(3, 1, 1),), (rand(1, 3, 3),), (1000 * rand(2, 3, 2),)],
-    hints=(
+    inputs=lambda rand: [[rand(2, 3, 5)], [rand(1, 5, 2)], [rand(3, 1, 1)], [rand(1, 3, 3)], [1000 * rand(2, 3, 2)]],
+    hints=[
         "softmax: exponentials, divided by their sum.",
         "Which axis must sum to 1? Row = query.",
         "torch's softmax takes that axis as its argument, and is safe for large scores.",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (
             lambda s: s.softmax(-2),
             "Your *columns* sum to 1: queries compete for a key. Take [[1, 2], [3, 4]]: over the keys, each row must "
@@ -211,7 +225,13 @@ TO_WEIGHTS = Exercise(
             lambda s: F.one_hot(s.argmax(-1), s.shape[-1]).double(),
             "All weight goes to the largest score. That passes no gradient; the softmax leaves something to every key.",
         ),
-    ),
+    ],
+    also_right=[
+        weights_by_hand,
+        lambda s: F.softmax(s, 2),
+        torch.nn.Softmax(2),
+        lambda s: s.log_softmax(2).exp(),
+    ],
 )
 
 
@@ -221,6 +241,15 @@ def attend(q, k, v):
     return weights @ v
 
 
+def attend_by_loops(q, k, v):
+    out = torch.zeros(q.shape[0], q.shape[1], v.shape[2])
+    for b in range(q.shape[0]):
+        for i in range(q.shape[1]):
+            scores = torch.stack([(q[b, i] * k[b, j]).sum() for j in range(k.shape[1])]) / q.shape[2] ** 0.5
+            out[b, i] = sum(w * v[b, j] for j, w in enumerate(scores.softmax(0)))
+    return out
+
+
 ATTEND = Exercise(
     title="Attention",
     difficulty=2,
@@ -228,16 +257,16 @@ ATTEND = Exercise(
     reference=attend,
     task="Write scaled dot-product attention, without a mask. Return the output alone. Keys and values may differ in "
     "width.",
-    inputs=[
-        (rand(B, T_q, d_k), rand(B, T_k, d_k), rand(B, T_k, d_v))
+    inputs=lambda rand: [
+        [rand(B, T_q, d_k), rand(B, T_k, d_k), rand(B, T_k, d_v)]
         for B, T_q, T_k, d_k, d_v in ((2, 3, 7, 5, 11), (1, 5, 2, 3, 7), (3, 1, 1, 5, 2), (2, 5, 5, 5, 3))
     ],
-    hints=(
+    hints=[
         "Four steps: scores, scale, softmax, mix. The first three are your exercises above.",
         "The mix is a sum of values, each times its weight: one matrix product.",
         "Take d_k from the shape of q. The softmax runs over the keys, the last axis of the scores.",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (
             lambda q, k, v: (q @ k.mT).softmax(-1) @ v,
             "The scores are not scaled. What does lesson 1 divide them by, before the softmax?",
@@ -305,7 +334,12 @@ ATTEND = Exercise(
             lambda q, k, v: (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1).detach() @ v,
             "The values are right, but the weights are cut off from the gradient: q and k would never learn.",
         ),
-    ),
+    ],
+    also_right=[
+        attend_by_loops,
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v),
+        lambda q, k, v: ((k @ q.mT) * k.shape[-1] ** -0.5).softmax(1).mT @ v,
+    ],
 )
 
 
@@ -323,11 +357,11 @@ ATTENTION_SHAPES = Exercise(
     reference=attention_shapes,
     task="q is (2, 5, 3), k is (2, 7, 3), v is (2, 7, 11). What is the shape of the output of attention? Write a "
     "tuple.",
-    hints=(
+    hints=[
         "The weights have a row for each query and a column for each key.",
         "The output has a row for each query. How wide is what it averages?",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         ((2, 5, 7), "That is the shape of the weights. They still have to be multiplied by v."),
         ((2, 7, 11), "That is the shape of v. An output row belongs to a query: how many queries are there?"),
         (
@@ -336,7 +370,11 @@ ATTENTION_SHAPES = Exercise(
         ),
         ((2, 7, 5), "Row = query, column = key: that is the map of weights, turned round, and not yet the output."),
         ((5, 11), "The last two axes are right. What happened to the batch?"),
-    ),
+    ],
+    also_right=[
+        [2, 5, 11],
+        torch.Size([2, 5, 11]),
+    ],
 )
 
 
@@ -352,11 +390,11 @@ REACHABLE = Exercise(
     reference=reachable,
     task="A query sees three values, one number each: 2, 4 and 6. Which of 0, 3, 5, 6, 9 can be *exactly* its output, "
     "with finite scores and no mask? Write a tuple, smallest first.",
-    hints=(
+    hints=[
         "The weights are positive and sum to 1. How small, how large can an average of 2, 4 and 6 be?",
         "What would the weights have to be to give the largest value? Can a softmax return a 0?",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (
             (3, 5, 6),
             "Most are right. For one of them all weight must lie on a single key: can a softmax give the others "
@@ -381,5 +419,9 @@ REACHABLE = Exercise(
         ),
         ((3,), "3 is an average of 2 and 4. Are there other pairs to average?"),
         ((5,), "5 is an average of 4 and 6. Are there other pairs to average?"),
-    ),
+    ],
+    also_right=[
+        [3, 5],
+        torch.tensor([3, 5]),
+    ],
 )

@@ -2,14 +2,15 @@
 
 import copy
 
+import einops
 import torch
 from torch import nn
+from torch.nn import functional as F
 
-from mhsa.exercises.exercise import Exercise, random_numbers, torch_layer
+from mhsa.exercises.exercise import Exercise, torch_layer
 from mhsa.exercises.quiz import quiz_of
 
 quiz = quiz_of(__name__)
-rand = random_numbers(seed=2)
 
 
 def attend(q, k, v):
@@ -29,16 +30,16 @@ ONE_HEAD = Exercise(
     reference=one_head,
     task="Write head i: attention of x W_Q, x W_K and x W_V. The matrices are the paper's, (d_model, d_k), not "
     "transposed.",
-    inputs=[
-        (rand(B, T, d), rand(d, d_k), rand(d, d_k), rand(d, d_v))
+    inputs=lambda rand: [
+        [rand(B, T, d), rand(d, d_k), rand(d, d_k), rand(d, d_v)]
         for B, T, d, d_k, d_v in ((2, 5, 7, 3, 2), (1, 3, 11, 5, 7), (3, 1, 5, 2, 3), (2, 7, 5, 5, 5))
     ],
-    hints=(
+    hints=[
         "Three products first: q, k and v.",
         "Then lesson 1: scores, scale, softmax, mix.",
         "The scale uses the width of q, which is the width of w_q.",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (
             lambda x, w_q, w_k, w_v: (x @ w_q @ (x @ w_k).mT / x.shape[-1] ** 0.5).softmax(-1) @ (x @ w_v),
             "You scale by √d_model, the width of x. A score of this head sums over the width of its *query*.",
@@ -75,7 +76,11 @@ ONE_HEAD = Exercise(
             lambda x, w_q, w_k, w_v: (x @ w_q @ (x @ w_k).mT / w_q.shape[-1] ** 0.5).softmax(-2) @ (x @ w_v),
             "The softmax runs over the queries: the columns of your map sum to 1, not the rows.",
         ),
-    ),
+    ],
+    also_right=[
+        lambda x, w_q, w_k, w_v: F.scaled_dot_product_attention(x @ w_q, x @ w_k, x @ w_v),
+        lambda x, w_q, w_k, w_v: (x @ (w_q @ w_k.mT) @ x.mT / w_q.shape[1] ** 0.5).softmax(-1) @ x @ w_v,
+    ],
 )
 
 
@@ -90,16 +95,16 @@ JOIN = Exercise(
     minutes=5,
     reference=join,
     task="The heads have done their work. Finish the formula: Concat(head_1, …, head_h) W_O.",
-    inputs=[
-        ([rand(B, T, d_v) for _ in range(h)], rand(h * d_v, d))
+    inputs=lambda rand: [
+        [[rand(B, T, d_v) for _ in range(h)], rand(h * d_v, d)]
         for B, T, h, d_v, d in ((2, 5, 3, 7, 11), (1, 3, 2, 5, 10), (3, 1, 5, 2, 7), (2, 2, 2, 2, 4))
     ],
-    hints=(
+    hints=[
         "After the concatenation a token has h·d_v numbers. Along which axis do you join?",
         "w_o has h·d_v rows: it stands on the right of the product.",
         "Head 0 must fill columns 0 to d_v - 1, head 1 the next d_v.",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (
             lambda heads, w: torch.cat(heads, 1) @ w,
             "You join along the batch (cat's default) or along the tokens, so there are more of them than before. A "
@@ -140,7 +145,11 @@ JOIN = Exercise(
             lambda heads, w: sum(head @ part for head, part in zip(heads, w.split(heads[0].shape[-1]))) / len(heads),
             "Each output is too small by the factor h. W_O adds the heads' terms; do you take a mean?",
         ),
-    ),
+    ],
+    also_right=[
+        lambda heads, w: torch.stack(heads, -2).flatten(-2) @ w,
+        lambda heads, w: sum(a @ b for a, b in zip(heads, w.split(heads[0].shape[-1]))),
+    ],
 )
 
 
@@ -156,22 +165,28 @@ def loop_with(x, w_q, w_k, w_v, w_o, scale=None, axis=-1, own=lambda heads: head
     return torch.cat(heads, -1) @ w_o
 
 
+def loop_by_einsum(x, w_q, w_k, w_v, w_o):
+    q, k, v = (torch.einsum("btm,hmd->bhtd", x, w) for w in (w_q, w_k, w_v))
+    out = torch.einsum("bhqk,bhkd->bhqd", (torch.einsum("bhqd,bhkd->bhqk", q, k) / q.shape[-1] ** 0.5).softmax(-1), v)
+    return torch.einsum("bhqd,hdm->bqm", out, w_o.view(len(w_q), -1, x.shape[-1]))
+
+
 MULTI_HEAD_LOOP = Exercise(
     title="Multi-head attention as a loop",
     difficulty=3,
     minutes=12,
     reference=multi_head_loop,
     task="Write the whole formula with a loop over the heads. w_q[i], w_k[i] and w_v[i] belong to head i.",
-    inputs=[
-        (rand(B, T, d), rand(h, d, d_k), rand(h, d, d_k), rand(h, d, d_v), rand(h * d_v, d))
+    inputs=lambda rand: [
+        [rand(B, T, d), rand(h, d, d_k), rand(h, d, d_k), rand(h, d, d_v), rand(h * d_v, d)]
         for B, T, d, h, d_k, d_v in ((2, 5, 7, 3, 2, 5), (1, 3, 6, 2, 3, 3), (3, 1, 5, 2, 7, 2), (1, 2, 5, 5, 3, 1))
     ],
-    hints=(
+    hints=[
         "Collect the heads in a list: each is your `one_head`, with the matrices of head i.",
         "Every head reads all of x. Then your `join`.",
         "The scale is that of one head: the last axis of w_q.",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (
             lambda *a: loop_with(*a, own=lambda heads: [heads[0]] * len(heads)),
             "All your heads use the weights of head 0. Does the loop variable appear inside the loop?",
@@ -219,7 +234,14 @@ MULTI_HEAD_LOOP = Exercise(
             lambda *a: loop_with(*a, own=lambda heads: [(q, k, heads[0][2]) for q, k, _ in heads]),
             "All heads share the values of head 0. Look at the index of w_v.",
         ),
-    ),
+    ],
+    also_right=[
+        loop_by_einsum,
+        lambda x, w_q, w_k, w_v, w_o: sum(
+            F.scaled_dot_product_attention(x @ q, x @ k, x @ v) @ o
+            for q, k, v, o in zip(w_q, w_k, w_v, w_o.chunk(len(w_q)))
+        ),
+    ],
 )
 
 
@@ -237,15 +259,15 @@ STACK_WEIGHTS = Exercise(
     task="Make one matrix W of the h matrices, so that `x @ W` holds all queries: columns 0 to d_k - 1 are those of "
     "head 0, the next d_k those of head 1, and so on.",
     inputs=[
-        (torch.arange(h * d * d_k, dtype=torch.float64).view(h, d, d_k),)
+        [torch.arange(h * d * d_k, dtype=torch.float64).view(h, d, d_k)]
         for h, d, d_k in ((3, 5, 2), (2, 7, 3), (1, 3, 5), (5, 2, 1))
     ],
-    hints=(
+    hints=[
         "Row r of W holds what row r of each head's matrix holds, side by side.",
         "`torch.cat` along the last axis. Or bring the axes into the order (d_model, h, d_k), then flatten the last "
         "two.",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (
             lambda w: w.reshape(w.shape[1], -1),
             "The shape is right, but a bare reshape keeps the order in memory: row 0 of yours holds several rows of "
@@ -266,7 +288,11 @@ STACK_WEIGHTS = Exercise(
         ),
         (lambda w: torch.cat(list(w.flip(0)), -1), "The last head comes first."),
         (lambda w: w.sum(0), "You add the matrices up: all heads are mixed into one."),
-    ),
+    ],
+    also_right=[
+        lambda w: w.transpose(0, 1).flatten(1),
+        lambda w: einops.rearrange(w, "h m d -> m (h d)"),
+    ],
 )
 
 
@@ -304,13 +330,13 @@ MAKE_HEADS = Exercise(
     task="This code should make independent heads. Find out why all heads stay equal for ever, and mend it. The check "
     "counts the heads, the different ones, and the parameters that an optimiser finds; then it runs a head on a "
     "(2, d_model) input.",
-    inputs=[(7, 3, 2), (5, 2, 3), (11, 5, 2), (3, 1, 3)],
-    hints=(
+    inputs=[[7, 3, 2], [5, 2, 3], [11, 5, 2], [3, 1, 3]],
+    hints=[
         "Is `heads[0] is heads[1]`?",
         "`[head] * 3` is a list with the same object three times.",
         "Make a new layer in each turn of a loop. A plain Python list hides its layers from `parameters()`.",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (
             lambda d, h, d_k: [nn.Linear(d, d_k, bias=False) for _ in range(h)],
             "The heads are different now, but `parameters()` finds none of them: a plain list does not register its "
@@ -364,13 +390,23 @@ MAKE_HEADS = Exercise(
             lambda d, h, d_k: nn.ModuleList([nn.Linear(d, d_k, bias=False)]),
             "There is only one head. Where is the loop?",
         ),
-    ),
+    ],
+    also_right=[
+        lambda d, h, d_k: torch.nn.Sequential(*(torch.nn.Linear(d, d_k, bias=False) for _ in range(h))),
+        lambda d, h, d_k: torch.nn.ModuleList([torch.nn.Linear(d, d_k, False) for i in range(h)]),
+    ],
 )
 
 
 def head_maps(layer, x):
     """layer: an nn.MultiheadAttention with batch_first=True; x (B, T, d_model) -> weights (B, h, T, T)."""
     return layer(x, x, x, average_attn_weights=False)[1]
+
+
+def maps_from_in_proj(layer, x):
+    projected = x @ layer.in_proj_weight.mT + layer.in_proj_bias
+    q, k, _ = projected.unflatten(-1, (3, layer.num_heads, -1)).permute(2, 0, 3, 1, 4)
+    return (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1)
 
 
 HEAD_MAPS = Exercise(
@@ -381,16 +417,16 @@ HEAD_MAPS = Exercise(
     task="Get the attention maps of torch's layer: one for each head. `layer(query, key, value)` returns (output, "
     "weights), and the weights are averaged over the heads unless you ask for more. `help(layer.forward)` names "
     "the argument.",
-    inputs=[
-        (torch_layer(rand, d_model, h, batch_first=True), rand(B, T, d_model))
+    inputs=lambda rand: [
+        [torch_layer(rand, d_model, h, batch_first=True), rand(B, T, d_model)]
         for B, T, d_model, h in ((2, 5, 6, 3), (1, 7, 10, 2), (3, 1, 5, 5))
     ],
-    hints=(
+    hints=[
         "What is the shape of `layer(x, x, x)[1]`? One axis is missing.",
         "An argument of the call keeps the maps apart.",
         "Look for `average` in `help(layer.forward)`.",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (
             lambda layer, x: layer(x, x, x)[1],
             "There is one map for all heads: their average, torch's default. An average can show a pattern that no "
@@ -417,7 +453,11 @@ HEAD_MAPS = Exercise(
             lambda layer, x: layer(x, x, x, average_attn_weights=False)[1].mT,
             "Your maps are turned round. Row = query, column = key, and torch returns them so.",
         ),
-    ),
+    ],
+    also_right=[
+        maps_from_in_proj,
+        lambda layer, x: layer(x, x, x, None, True, None, False)[-1],
+    ],
 )
 
 
@@ -434,15 +474,19 @@ CONCAT_SHAPE = Exercise(
     reference=concat_shape,
     task="A wrapper runs `num_heads=2` heads on a batch (2, 6, 3) and concatenates them. Each head is made with "
     "`d_out=2`. Which shape comes out? Write a tuple.",
-    hints=("`d_out` is given to each head.", "Concatenation adds widths."),
-    mistakes=(
+    hints=["`d_out` is given to each head.", "Concatenation adds widths."],
+    mistakes=[
         ((2, 6, 2), "`d_out` is the width of *one* head here. What does a concatenation of two do to it?"),
         ((2, 6, 3), "3 is the width that goes in. What comes out is made of the heads' outputs."),
         ((2, 12, 2), "You joined along the tokens. There are still 6 of them; each gets wider."),
         ((2, 6, 6), "You multiplied by the width that goes in. Each head returns d_out numbers for a token."),
         ((4, 6, 2), "You joined along the batch. There are still 2 sentences; each token gets wider."),
         ((2, 2, 6, 2), "That is a stack with an axis for the heads. A concatenation adds no axis."),
-    ),
+    ],
+    also_right=[
+        [2, 6, 4],
+        torch.cat([torch.zeros(2, 6, 2)] * 2, -1).shape,
+    ],
 )
 
 
@@ -458,13 +502,17 @@ HEAD_WIDTH = Exercise(
     extra=True,
     reference=head_width,
     task="GPT-2 XL: `n_embd=1600, n_layer=48, n_head=25`. How wide is one head?",
-    hints=("d_k = d_model / h, by convention.", "Which of the three numbers is h?"),
-    mistakes=(
+    hints=["d_k = d_model / h, by convention.", "Which of the three numbers is h?"],
+    mistakes=[
         (33, "1600 / 48 is no whole number, which is a warning: 48 counts the layers. How many heads has a layer?"),
         (1600 / 48, "A width is a whole number. 48 counts the layers; how many heads has a layer?"),
         (1600, "That is d_model, the width of all heads together."),
         (25, "That is the number of heads. How wide is each?"),
         (40000, "You multiplied. The heads share d_model between them."),
         (48, "That is the number of layers."),
-    ),
+    ],
+    also_right=[
+        1600 / 25,
+        torch.tensor(64),
+    ],
 )

@@ -1,12 +1,15 @@
 """Lesson 3, split and merge: where each number goes, other layouts, and the whole layer from an empty cell."""
 
+import einops
+import numpy as np
 import torch
+from torch.nn import functional as F
 
-from mhsa.exercises.exercise import Exercise, random_numbers
+from mhsa.exercises.exercise import Exercise
 from mhsa.exercises.quiz import quiz_of
+from mhsa.heads import merge_heads, split_heads
 
 quiz = quiz_of(__name__)
-rand = random_numbers(seed=3)
 
 
 def attend(q, k, v):
@@ -33,11 +36,11 @@ HEAD_1 = Exercise(
     reference=head_1,
     task="`torch.arange(30).view(1, 5, 6)` is split into 3 heads. Write head 1 by hand: five rows of two numbers. "
     "(Heads count from 0.)",
-    hints=(
+    hints=[
         "Write the 5 rows of 6 numbers down. One row is one token.",
         "Head 1 owns the same two columns of every token. Which?",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (
             torch.arange(30).view(1, 3, 5, 2)[0, 1].tolist(),
             "You took ten neighbours in memory: that is a view straight into (B, h, T, d). Each row of a head must "
@@ -61,7 +64,11 @@ HEAD_1 = Exercise(
             [[2, 8, 14, 20, 26], [3, 9, 15, 21, 27]],
             "The numbers are right, but turned round: a head has a row for each token.",
         ),
-    ),
+    ],
+    also_right=[
+        torch.arange(30).view(5, 6)[:, 2:4],
+        ((2, 3), (8, 9), (14, 15), (20, 21), (26, 27)),
+    ],
 )
 
 
@@ -71,19 +78,24 @@ def my_split(x, num_heads):
     return x.view(B, T, num_heads, width // num_heads).transpose(1, 2)
 
 
+def split_by_loop(x, num_heads):
+    d = x.shape[-1] // num_heads
+    return torch.stack([x[..., i * d : (i + 1) * d] for i in range(num_heads)], 1)
+
+
 MY_SPLIT = Exercise(
     title="Split the heads",
     difficulty=2,
     minutes=5,
     reference=my_split,
     task="Head i gets columns i·d to (i+1)·d of every token. Write it without a loop, if you can.",
-    inputs=[(fingerprint(B, T, h * d), h) for B, T, h, d in SPLIT_SIZES],
-    hints=(
+    inputs=[[fingerprint(B, T, h * d), h] for B, T, h, d in SPLIT_SIZES],
+    hints=[
         "First cut the columns, then swap two axes.",
         "Cut: (B, T, h·d) becomes (B, T, h, d). Which two axes swap?",
         "Check with head 0 of 0, 1, 2, …: its second row must begin h·d further on.",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (
             lambda x, h: x.reshape(x.shape[0], h, x.shape[1], -1),
             "You split straight into (B, h, T, d). The shape is right and the tokens are mixed: look at the rows of "
@@ -124,7 +136,13 @@ MY_SPLIT = Exercise(
             lambda x, h: torch.stack(x.chunk(x.shape[-1] // h, -1), 1),
             "You cut into pieces that are h wide. num_heads is the number of pieces: how wide is one?",
         ),
-    ),
+    ],
+    also_right=[
+        split_heads,
+        split_by_loop,
+        lambda x, h: einops.rearrange(x, "b t (h d) -> b h t d", h=h),
+        lambda x, h: x.unflatten(-1, (h, -1)).movedim(2, 1),
+    ],
 )
 
 
@@ -140,13 +158,13 @@ MY_MERGE = Exercise(
     minutes=5,
     reference=my_merge,
     task="The way back: for each token the heads side by side, head 0 first.",
-    inputs=[(fingerprint(B, h, T, d),) for B, T, h, d in SPLIT_SIZES],
-    hints=(
+    inputs=[[fingerprint(B, h, T, d)] for B, T, h, d in SPLIT_SIZES],
+    hints=[
         "Two steps, in the reverse order of the split.",
         "Swap the axes back: (B, T, h, d). Then join the last two.",
         "`view` refuses here. Which function copies where it must?",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (
             lambda x: x.reshape(x.shape[0], x.shape[2], -1),
             "You go straight to (B, T, h·d). The shape is right and the tokens are mixed: row 0 holds head 0 of "
@@ -171,7 +189,12 @@ MY_MERGE = Exercise(
         (lambda x: x.mean(1), "You average the heads, and their differences are lost. They stand side by side."),
         (lambda x: x.flip(1).transpose(1, 2).flatten(2), "The last head comes first."),
         (lambda x: x.flatten(1, 2), "You joined heads with tokens: (B, h·T, d). A token should get wider."),
-    ),
+    ],
+    also_right=[
+        merge_heads,
+        lambda x: torch.cat(x.unbind(1), -1),
+        lambda x: einops.rearrange(x, "b h t d -> b t (h d)"),
+    ],
 )
 
 
@@ -185,11 +208,11 @@ SPLIT_STRIDES = Exercise(
     minutes=4,
     reference=split_strides,
     task="x is contiguous, (2, 5, 21). What is `x.view(2, 5, 3, 7).transpose(1, 2).stride()`? Write a tuple.",
-    hints=(
+    hints=[
         "Strides count numbers, not bytes. Start with those of x.view(2, 5, 3, 7): the last is 1.",
         "transpose moves no number. What does it do to the strides?",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (
             (105, 35, 7, 1),
             "These are the strides of a fresh (2, 3, 5, 7). But transpose moves no number: from one token to the "
@@ -199,7 +222,11 @@ SPLIT_STRIDES = Exercise(
         ((2, 3, 5, 7), "That is the shape. A stride says how many places it is to the next index of an axis."),
         ((105, 21, 1), "Those are the strides of x. The view has four axes."),
         ((420, 28, 84, 4), "Those are bytes. torch counts in numbers."),
-    ),
+    ],
+    also_right=[
+        [105, 7, 21, 1],
+        torch.tensor([105, 7, 21, 1]),
+    ],
 )
 
 
@@ -225,11 +252,11 @@ WHICH_COPY = Exercise(
     "- a: `x.view(2, 5, 3, 7).transpose(1, 2)`\n- b: `heads.transpose(1, 2).view(2, 5, 21)`\n"
     "- c: `z.transpose(1, 2)`\n- d: `z.transpose(1, 2).reshape(2, 5, 21)`\n"
     "- e: `z.transpose(1, 2).contiguous()`",
-    hints=(
+    hints=[
         "view and transpose never copy. Which words may?",
         "In which order do the numbers of `heads` lie in memory? And those of z?",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (("e",), "`contiguous` says that it copies. Which other word copies where it must, without saying so?"),
         (("d",), "`reshape` copies where it must. What does `contiguous` do with the same axes?"),
         (
@@ -240,7 +267,11 @@ WHICH_COPY = Exercise(
         (("c", "d", "e"), "A transpose swaps strides and moves no number."),
         (("a", "d", "e"), "view and transpose write new strides and move no number."),
         ((), "z was written head by head, and a token's numbers lie apart. Can one row of 21 be a view of them?"),
-    ),
+    ],
+    also_right=[
+        ["d", "e"],
+        ("D", "E"),
+    ],
 )
 
 
@@ -257,18 +288,18 @@ MEMORY_OFFSET = Exercise(
     task="x (B, T, h·d) is contiguous and was split without a copy. At which place in memory lies `heads[b, head, t, "
     "c]`?",
     inputs=[
-        (1, 2, 3, 4, 5, 3, 7),
-        (0, 1, 2, 1, 3, 2, 5),
-        (2, 4, 0, 1, 1, 5, 2),
-        (0, 0, 4, 2, 7, 1, 3),
-        (1, 1, 0, 0, 2, 3, 11),
+        [1, 2, 3, 4, 5, 3, 7],
+        [0, 1, 2, 1, 3, 2, 5],
+        [2, 4, 0, 1, 1, 5, 2],
+        [0, 0, 4, 2, 7, 1, 3],
+        [1, 1, 0, 0, 2, 3, 11],
     ],
-    hints=(
+    hints=[
         "The place is the sum of index times stride. You need four strides.",
         "From one token to the next: a whole row of x.",
         "From one head to the next: the width of a head.",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (
             lambda b, i, t, c, T, h, d: ((b * h + i) * T + t) * d + c,
             "You count as if the heads had been copied into (B, h, T, d). The split is a view: the numbers still lie "
@@ -292,7 +323,11 @@ MEMORY_OFFSET = Exercise(
             lambda b, i, t, c, T, h, d: (b * T + t) * d + i * d + c,
             "From one token to the next it is a *whole* row of x: all heads of it.",
         ),
-    ),
+    ],
+    also_right=[
+        lambda b, i, t, c, T, h, d: np.ravel_multi_index((b, t, i, c), (b + 1, T, h, d)),
+        lambda b, i, t, c, T, h, d: torch.arange((b + 1) * T * h * d).view(-1, T, h, d)[b, t, i, c],
+    ],
 )
 
 
@@ -308,16 +343,16 @@ SCORES_BTHD = Exercise(
     reference=scores_bthd,
     task="Some kernels keep the layout (B, T, h, d). Compute the scores of each head from it. `torch.einsum` names "
     "the axes.",
-    inputs=[
-        (rand(B, T_q, h, d), rand(B, T_k, h, d))
+    inputs=lambda rand: [
+        [rand(B, T_q, h, d), rand(B, T_k, h, d)]
         for B, T_q, T_k, h, d in ((2, 3, 7, 5, 11), (1, 5, 2, 3, 7), (3, 1, 1, 2, 5), (2, 3, 3, 3, 3))
     ],
-    hints=(
+    hints=[
         "Give each axis a letter. Which letters does the result keep?",
         "d is summed over; h stays apart, like the batch.",
         '`torch.einsum("bqhd,bkhd->....", q, k)`',
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (
             lambda q, k: q @ k.mT,
             "`@` works on the last two axes, which are heads and width here: you compare heads with heads, and no "
@@ -345,7 +380,11 @@ SCORES_BTHD = Exercise(
             lambda q, k: q.transpose(1, 2) @ k.transpose(1, 2).mT / q.shape[-1] ** 0.5,
             "These are scaled. Asked are the plain scores.",
         ),
-    ),
+    ],
+    also_right=[
+        lambda q, k: q.transpose(1, 2) @ k.permute(0, 2, 3, 1),
+        lambda q, k: einops.einsum(q, k, "b q h d, b k h d -> b h q k"),
+    ],
 )
 
 
@@ -361,13 +400,13 @@ UNFUSE = Exercise(
     reference=unfuse,
     task="`nn.MultiheadAttention` keeps W_Q, W_K and W_V below each other in one matrix: three blocks, each with the "
     "heads in order. Cut it, so that `unfuse(w, h)[0, 1]` is the query weight of head 1.",
-    inputs=[(fingerprint(3 * h * d, d_model), h) for h, d, d_model in ((2, 5, 7), (5, 2, 11), (1, 3, 2), (3, 3, 5))],
-    hints=(
+    inputs=[[fingerprint(3 * h * d, d_model), h] for h, d, d_model in ((2, 5, 7), (5, 2, 11), (1, 3, 2), (3, 3, 5))],
+    hints=[
         "Only the first axis is cut; d_model stays.",
         "From the outside to the inside: block, head, row of the head.",
         "`unflatten(0, (…, …, …))` or `view`.",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (
             lambda w, h: w.unflatten(0, (h, 3, -1)).transpose(0, 1),
             "You read the rows as q, k, v of head 0, then q, k, v of head 1 (as GPT-NeoX stores them). The shape is "
@@ -386,7 +425,11 @@ UNFUSE = Exercise(
             lambda w, h: w.unflatten(0, (3, h, -1)).mT,
             "The blocks and heads are right; then you transpose. nn.Linear's (out, in) is asked: d_model last.",
         ),
-    ),
+    ],
+    also_right=[
+        lambda w, h: torch.stack([part.unflatten(0, (h, -1)) for part in w.chunk(3)]),
+        lambda w, h: einops.rearrange(w, "(three h d) m -> three h d m", three=3, h=h),
+    ],
 )
 
 
@@ -424,16 +467,16 @@ MIX_HEADS = Exercise(
     reference=mix_heads,
     given=mix_heads_given,
     task="This code runs, returns the right shape and survives a round trip. It is wrong for every h above 1. Mend it.",
-    inputs=[
+    inputs=lambda rand: [
         [rand(B, T, h * d) for _ in range(3)] + [h]
         for B, T, h, d in ((2, 5, 3, 2), (1, 3, 2, 5), (3, 1, 5, 2), (2, 3, 1, 7))
     ],
-    hints=(
+    hints=[
         "Put 0, 1, 2, … through the split alone, and look at head 0. Or change token 0: must the last output change?",
         "There are two faults, and each hides the other.",
         "The split needs a view and a transpose; the merge needs them the other way round.",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (
             lambda *a: mix_with(*a, join=bare_merge),
             "The split is right now. The merge goes straight to (B, T, h·d) and puts the numbers in other places: "
@@ -466,7 +509,13 @@ MIX_HEADS = Exercise(
             lambda q, k, v, h: attend(*(x.unflatten(-1, (h, -1)) for x in (q, k, v))).flatten(2),
             "Without the transpose `@` compares heads with heads, in each token. No token reads another.",
         ),
-    ),
+    ],
+    also_right=[
+        lambda q, k, v, h: torch.cat([attend(*head) for head in zip(*(x.chunk(h, -1) for x in (q, k, v)))], -1),
+        lambda q, k, v, h: merge_heads(
+            F.scaled_dot_product_attention(split_heads(q, h), split_heads(k, h), split_heads(v, h))
+        ),
+    ],
 )
 
 
@@ -484,23 +533,34 @@ def multi_head_with(x, w_q, w_k, w_v, w_o, h, cut=my_split, join=my_merge, scale
     return join((q @ k.mT * scale).softmax(axis) @ v) @ w_o
 
 
+def multi_head_by_einops(x, w_q, w_k, w_v, w_o, num_heads):
+    q, k, v = (einops.rearrange(x @ w, "b t (h d) -> b h t d", h=num_heads) for w in (w_q, w_k, w_v))
+    return einops.rearrange(F.scaled_dot_product_attention(q, k, v), "b h t d -> b t (h d)") @ w_o
+
+
+def multi_head_by_einsum(x, w_q, w_k, w_v, w_o, num_heads):
+    q, k, v = (torch.einsum("btm,mhd->bhtd", x, w.unflatten(1, (num_heads, -1))) for w in (w_q, w_k, w_v))
+    weights = (torch.einsum("bhqd,bhkd->bhqk", q, k) / q.shape[-1] ** 0.5).softmax(-1)
+    return torch.einsum("bhqk,bhkd,hdm->bqm", weights, v, w_o.unflatten(0, (num_heads, -1)))
+
+
 MULTI_HEAD = Exercise(
     title="Multi-head attention from an empty cell",
     difficulty=5,
     minutes=20,
     reference=multi_head,
     task="All heads at once, without a loop: project, split, attend, merge, project. h·d need not be d_model.",
-    inputs=[
-        (rand(B, T, m), rand(m, h * d), rand(m, h * d), rand(m, h * d), rand(h * d, m), h)
+    inputs=lambda rand: [
+        [rand(B, T, m), rand(m, h * d), rand(m, h * d), rand(m, h * d), rand(h * d, m), h]
         for B, T, m, h, d in ((2, 5, 7, 3, 2), (1, 3, 10, 2, 5), (3, 1, 5, 5, 2), (2, 7, 11, 1, 3), (1, 2, 6, 2, 3))
     ],
-    hints=(
+    hints=[
         "Write one line a step, and its shape behind it.",
         "Every step is an exercise above: project, `my_split`, attention, `my_merge`, `@ w_o`.",
         "The scale is √d of one head, the last axis after the split.",
         "Test it against your loop of lesson 2.",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (
             lambda *a: multi_head_with(*a, cut=bare_split, join=bare_merge),
             "Split *and* merge go straight to their shapes. Each undoes the other's shape, so it looks right, and "
@@ -556,5 +616,9 @@ MULTI_HEAD = Exercise(
             lambda *a: multi_head_with(*a, cut=lambda x, h: x.unflatten(-1, (h, -1)), join=lambda x: x.flatten(2)),
             "Without the transpose, `@` compares heads with heads in each token, and no token reads another.",
         ),
-    ),
+    ],
+    also_right=[
+        multi_head_by_einops,
+        multi_head_by_einsum,
+    ],
 )

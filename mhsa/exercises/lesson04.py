@@ -1,5 +1,9 @@
 """Lesson 4, counting: parameters, per head and in all, FLOPs, and bytes of scores and of a cache."""
 
+import math
+
+import torch
+
 from mhsa.exercises.exercise import Exercise
 from mhsa.exercises.quiz import quiz_of
 
@@ -17,8 +21,8 @@ LAYER_PARAMETERS = Exercise(
     minutes=3,
     reference=layer_parameters,
     task="Multi-head attention with d_model=640, h=10, d_k = d_v = 64, no biases. How many numbers does it learn?",
-    hints=("Four matrices. What are the two sizes of each?", "W_Q maps 640 columns to h·d_k. How many are these?"),
-    mistakes=(
+    hints=["Four matrices. What are the two sizes of each?", "W_Q maps 640 columns to h·d_k. How many are these?"],
+    mistakes=[
         (640**2, "That is one of the matrices. How many are there?"),
         (3 * 640**2, "You have W_Q, W_K and W_V. One matrix comes after the heads."),
         (4 * 640 * 64, "That is the part of a single head. How many heads are there?"),
@@ -41,7 +45,11 @@ LAYER_PARAMETERS = Exercise(
             10 * 3 * 640 * 640 + 640**2,
             "Each of your heads projects to 640 columns. With h = 10 it projects to d_k = 64.",
         ),
-    ),
+    ],
+    also_right=[
+        10 * 3 * 640 * 64 + 10 * 64 * 640,
+        1.6384e6,
+    ],
 )
 
 
@@ -56,8 +64,8 @@ HEAD_PARAMETERS = Exercise(
     minutes=3,
     reference=head_parameters,
     task="GPT-2 XL: d_model=1600, h=25. How many numbers of the four matrices does *one* head use? Leave biases out.",
-    hints=("How wide is a head?", "d_k columns of W_Q, W_K and W_V, and d_k rows of W_O. How long is each?"),
-    mistakes=(
+    hints=["How wide is a head?", "d_k columns of W_Q, W_K and W_V, and d_k rows of W_O. How long is each?"],
+    mistakes=[
         (
             1600**2,
             "That is one whole matrix, d_model². Some published tables print it as 'per head'. How much of each matrix "
@@ -70,7 +78,11 @@ HEAD_PARAMETERS = Exercise(
         (1600 * 64, "That is the slice of one matrix. How many matrices are there?"),
         (3 * 1600 * 64 + 1600**2, "W_O is shared between the heads: only d_k of its rows belong to one."),
         (4 * 1600 * 25, "You took h as the width of a head. How wide is each of the 25?"),
-    ),
+    ],
+    also_right=[
+        3 * 1600 * 64 + 64 * 1600,
+        4 * 1600**2 / 25,
+    ],
 )
 
 
@@ -86,12 +98,12 @@ PARAMETERS = Exercise(
     minutes=6,
     reference=parameters,
     task="Count all numbers of a layer whose d_k is chosen freely, with or without biases. d_v = d_k.",
-    inputs=[(512, 8, 64, False), (1024, 128, 128, False), (512, 7, 64, True), (5, 1, 3, True), (7, 2, 3, False)],
-    hints=(
+    inputs=[[512, 8, 64, False], [1024, 128, 128, False], [512, 7, 64, True], [5, 1, 3, True], [7, 2, 3, False]],
+    hints=[
         "W_Q, W_K and W_V: d_model × h·d_k each. W_O the other way round.",
         "A bias has as many numbers as the layer has *outputs*. What does W_O put out?",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (
             lambda d, h, d_k, bias: 4 * d * d + (4 * d if bias else 0),
             "Your count does not depend on d_k. That holds only while h·d_k = d_model; T5-11B has 16 times as much.",
@@ -123,7 +135,11 @@ PARAMETERS = Exercise(
             lambda d, h, d_k, bias: 3 * d * h * d_k + d * d + (3 * h * d_k + d if bias else 0),
             "Your W_O is d_model × d_model. It takes what the heads put out: h·d_k columns.",
         ),
-    ),
+    ],
+    also_right=[
+        lambda d, h, d_k, bias: 4 * d * h * d_k + bias * (3 * h * d_k + d),
+        lambda d, h, d_k, bias: sum((n + bias) * out for n, out in [(d, h * d_k)] * 3 + [(h * d_k, d)]),
+    ],
 )
 
 
@@ -142,13 +158,13 @@ PRODUCT_FLOPS = Exercise(
     reference=product_flops,
     task="Count the FLOPs of all matrix products of one layer: four projections, scores, mix. A product of (n, m) and "
     "(m, p) takes 2·n·m·p. Leave out the softmax.",
-    inputs=[(128, 512, 8), (128, 512, 64), (1, 6, 3), (7, 10, 5), (11, 13, 1)],
-    hints=(
+    inputs=[[128, 512, 8], [128, 512, 64], [1, 6, 3], [7, 10, 5], [11, 13, 1]],
+    hints=[
         "A projection: (T, d_model) times (d_model, d_model).",
         "The scores of one head: (T, d_k) times (d_k, T). There are h of them.",
         "The mix costs as much as the scores.",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (
             lambda T, d, h: 4 * T * d * d + 2 * T * T * d,
             "That is half: you count multiply-adds. A multiplication and an addition are two FLOPs.",
@@ -190,7 +206,11 @@ PRODUCT_FLOPS = Exercise(
             lambda T, d, h: 8 * T * d * d + 4 * T * T * d + 5 * h * T * T,
             "You added the softmax. It is the only part that depends on h; leave it out here.",
         ),
-    ),
+    ],
+    also_right=[
+        lambda T, d, h: 4 * T * d * (2 * d + T),
+        lambda T, d, h: 8 * T * d**2 + 4.0 * h * T**2 * (d / h),
+    ],
 )
 
 
@@ -205,9 +225,9 @@ SCORE_BYTES = Exercise(
     minutes=4,
     reference=score_bytes,
     task="How many bytes do the explicit score maps of one layer take?",
-    inputs=[(32, 512, 8, 4), (32, 512, 1, 4), (1, 1, 3, 2), (2, 7, 5, 2), (3, 5, 1, 8)],
-    hints=("How many maps are there? How many numbers has one?", "Then multiply by the bytes of a number."),
-    mistakes=(
+    inputs=[[32, 512, 8, 4], [32, 512, 1, 4], [1, 1, 3, 2], [2, 7, 5, 2], [3, 5, 1, 8]],
+    hints=["How many maps are there? How many numbers has one?", "Then multiply by the bytes of a number."],
+    mistakes=[
         (
             lambda B, T, h, n: B * h * T * T,
             "That is a number of *elements*. Some texts print it as bytes, or as MB. How many bytes has an element?",
@@ -226,7 +246,11 @@ SCORE_BYTES = Exercise(
             lambda B, T, h, n: 2 * B * h * T * T * n,
             "That is twice too much. Scores *and* weights? Asked are the scores alone.",
         ),
-    ),
+    ],
+    also_right=[
+        lambda B, T, h, n: float(n * B * h * T**2),
+        lambda B, T, h, n: torch.tensor([B * h * T * T * n]),
+    ],
 )
 
 
@@ -242,12 +266,12 @@ CACHE_BYTES = Exercise(
     reference=cache_bytes,
     task="A model that writes keeps keys and values of all tokens so far, in every layer: the KV cache of section 6. "
     "Query heads may share the heads of keys and values. How many bytes does it keep?",
-    inputs=[(1, 8192, 80, 64, 8, 128, 2), (2, 7, 3, 10, 5, 11, 4), (1, 1, 2, 3, 3, 7, 2), (3, 5, 1, 6, 1, 2, 4)],
-    hints=(
+    inputs=[[1, 8192, 80, 64, 8, 128, 2], [2, 7, 3, 10, 5, 11, 4], [1, 1, 2, 3, 3, 7, 2], [3, 5, 1, 6, 1, 2, 4]],
+    hints=[
         "One token, one layer, one head of keys and values: how many numbers?",
         "A key *and* a value. And which kind of head is counted?",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (lambda B, T, L, h, g, d, n: B * T * L * g * d * n, "That is half of it: what is kept besides the keys?"),
         (
             lambda B, T, L, h, g, d, n: 2 * B * T * L * h * d * n,
@@ -270,7 +294,11 @@ CACHE_BYTES = Exercise(
             "h / g says how many query heads *share* one. How many are kept?",
         ),
         (lambda B, T, L, h, g, d, n: 2 * B * T * L * d * n, "That is one head of keys and values. How many are kept?"),
-    ),
+    ],
+    also_right=[
+        lambda B, T, L, h, g, d, n: B * L * g * T * (d + d) * n,
+        lambda B, T, L, h, g, d, n: math.prod([2, B, T, L, g, d, n]),
+    ],
 )
 
 
@@ -286,11 +314,11 @@ GROUPED_PARAMETERS = Exercise(
     reference=grouped_parameters,
     task="Llama-3-8B: d_model=4096, 32 query heads, 8 heads of keys and values, d_k=128, no biases. How many numbers "
     "has one layer?",
-    hints=(
+    hints=[
         "Which of the four matrices belong to the query heads, which to the heads of keys and values?",
         "W_K maps d_model to 8·d_k.",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (4 * 4096**2, "You count 32 heads for all four matrices. Which two are made for 8 only?"),
         (4 * 4096 * 8 * 128, "You count 8 heads for all four matrices. Queries and output still have 32."),
         (3 * 4096 * 32 * 128 + 4096 * 8 * 128, "You shrank one matrix. Keys *and* values are shared."),
@@ -299,5 +327,9 @@ GROUPED_PARAMETERS = Exercise(
         (2 * 4096**2 + 2 * 4096 * 128, "You made W_K and W_V for a single head. There are 8."),
         (2 * 4096**2 + 4096 * 8 * 128, "One small matrix is there. Keys *and* values have one."),
         (2 * 4096**2, "You left keys and values out. They are fewer, not gone."),
-    ),
+    ],
+    also_right=[
+        4096 * 128 * (32 + 8 + 8 + 32),
+        2 * 4096**2 + 2 * 4096 * 1024.0,
+    ],
 )

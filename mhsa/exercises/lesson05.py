@@ -8,7 +8,6 @@ from mhsa.exercises.quiz import quiz_of
 from mhsa.masks import causal_mask, padding_mask
 
 quiz = quiz_of(__name__)
-rand = random_numbers(seed=5)
 INF = float("inf")
 
 
@@ -17,19 +16,23 @@ def my_causal_mask(T_q, T_k):
     return torch.ones(T_q, T_k, dtype=torch.bool).tril(T_k - T_q)
 
 
+def causal_by_loops(T_q, T_k):
+    return torch.tensor([[key <= query + T_k - T_q for key in range(T_k)] for query in range(T_q)])
+
+
 MY_CAUSAL_MASK = Exercise(
     title="A causal mask that knows a cache",
     difficulty=2,
     minutes=6,
     reference=my_causal_mask,
     task="Each token may read itself and all before it. The T_q queries are the *last* of the T_k tokens.",
-    inputs=[(5, 5), (3, 7), (1, 4), (1, 1), (2, 3)],
-    hints=(
+    inputs=[[5, 5], [3, 7], [1, 4], [1, 1], [2, 3]],
+    hints=[
         "Start with T_q = T_k: which triangle is open?",
         "The last query is the last token: it may read everything. Align there.",
         "`torch.ones(..., dtype=torch.bool).tril(...)`: its argument shifts the diagonal.",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (
             lambda q, k: torch.ones(q, k).tril().bool(),
             "Right for T_q = T_k. With T_q = 1 and T_k = 4 yours opens the first key alone, but the new token is the "
@@ -67,7 +70,12 @@ MY_CAUSAL_MASK = Exercise(
             lambda q, k: torch.ones(k, k).tril().bool(),
             "Yours is (T_k, T_k). There are only T_q queries: which rows belong to them?",
         ),
-    ),
+    ],
+    also_right=[
+        causal_mask,
+        causal_by_loops,
+        lambda q, k: torch.arange(k) <= torch.arange(k - q, k)[:, None],
+    ],
 )
 
 
@@ -80,19 +88,26 @@ def real(lengths, T):
     return torch.arange(T) < torch.tensor(lengths)[:, None]
 
 
+def padding_by_loops(lengths, T):
+    mask = torch.zeros(len(lengths), 1, 1, T, dtype=torch.bool)
+    for b, n in enumerate(lengths):
+        mask[b, ..., :n] = True
+    return mask
+
+
 MY_PADDING_MASK = Exercise(
     title="A padding mask",
     difficulty=2,
     minutes=5,
     reference=my_padding_mask,
     task="Sentence b has lengths[b] real tokens, then filling. Hide the filling from all heads and queries.",
-    inputs=[([4, 2, 5], 5), ([0, 3], 3), ([1], 1), ([7, 2], 7), ([2], 3)],
-    hints=(
+    inputs=[[[4, 2, 5], 5], [[0, 3], 3], [[1], 1], [[7, 2], 7], [[2], 3]],
+    hints=[
         "Position t is real if t is below the length.",
         "`torch.arange(T)` against the lengths as a column gives (B, T).",
         "Filling is hidden as a *key*: the last axis. Heads and queries are axes of size 1.",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (real, "(B, T) is ambiguous beside scores (B, h, T_q, T_k): the numbers are right, two axes are missing."),
         (
             lambda n, T: real(n, T)[:, None, :, None],
@@ -126,7 +141,11 @@ MY_PADDING_MASK = Exercise(
             "You also close the rows of the filling. Then these queries have no key at all; here only keys are hidden, "
             "and (B, 1, 1, T) is enough.",
         ),
-    ),
+    ],
+    also_right=[
+        padding_by_loops,
+        lambda n, T: torch.arange(T).lt(torch.tensor(n).view(-1, 1, 1, 1)),
+    ],
 )
 
 
@@ -141,9 +160,9 @@ JOIN_MASKS = Exercise(
     minutes=3,
     reference=join_masks,
     task="A key may be read if the causal mask *and* the padding mask allow it.",
-    inputs=[(causal_mask(T), padding_mask(n, T)) for n, T in (([5, 2, 3], 5), ([1], 1), ([2], 3), ([0, 7], 7))],
-    hints=("Booleans have operators of their own.", "Broadcasting brings (T, T) and (B, 1, 1, T) together."),
-    mistakes=(
+    inputs=[[causal_mask(T), padding_mask(n, T)] for n, T in (([5, 2, 3], 5), ([1], 1), ([2], 3), ([0, 7], 7))],
+    hints=["Booleans have operators of their own.", "Broadcasting brings (T, T) and (B, 1, 1, T) together."],
+    mistakes=[
         (
             lambda c, p: c | p,
             "A key is open in yours if *either* mask allows it (`|`, and `+` of Booleans, mean or). Both must.",
@@ -156,7 +175,12 @@ JOIN_MASKS = Exercise(
             lambda c, p: c.double() * p,
             "The product of floats has the right pattern, but it is no Boolean mask. `&` stays Boolean.",
         ),
-    ),
+    ],
+    also_right=[
+        torch.logical_and,
+        lambda c, p: c * p,
+        lambda c, p: p.masked_fill(~c, False),
+    ],
 )
 
 
@@ -172,11 +196,15 @@ OPEN_KEYS = Exercise(
     reference=open_keys,
     task="A cache holds the keys of 6 tokens. One new token arrives, and its key is added. How many keys may its "
     "query read under a causal mask?",
-    hints=("The new token is the last one. What lies before it?", "May it read itself?"),
-    mistakes=(
+    hints=["The new token is the last one. What lies before it?", "May it read itself?"],
+    mistakes=[
         (1, "That is torch's is_causal flag, aligned at the top left. Which place in the sentence has the new token?"),
         (6, "All that came before. May a token read itself?"),
-    ),
+    ],
+    also_right=[
+        7.0,
+        torch.tensor(7),
+    ],
 )
 
 
@@ -193,11 +221,11 @@ FLOAT_MASK_ROW = Exercise(
     tolerance=0.006,
     task="All scores are 0. Someone passes `torch.tril(torch.ones(4, 4))`, floats, as a mask to "
     "`F.scaled_dot_product_attention`. What is row 1 of the weights, the *second*? Four numbers, two decimals.",
-    hints=(
+    hints=[
         "A float mask is not a yes or no. What is done with it?",
         "Row 1 of the sum is 1, 1, 0, 0. Take its softmax, with e = 2.72.",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         ([0.5, 0.5, 0, 0], "So it would be with a Boolean mask. What is done with floats?"),
         ([0.25, 0.25, 0.25, 0.25], "Zero scores alone give quarters. Then the mask changes them: how?"),
         ([0, 0, 0.5, 0.5], "You read 1 as 'closed'. A float mask closes nothing: what is done with its numbers?"),
@@ -205,7 +233,11 @@ FLOAT_MASK_ROW = Exercise(
         ([0.73, 0.73, 0.27, 0.27], "A row must sum to 1. There are four exponentials below the line."),
         ([0.37, 0.37, 0, 0], "You found the first two. What do the others get? The row sums to 1."),
         ([0.13, 0.13, 0.37, 0.37], "The numbers are right, their places are not: which keys have the 1?"),
-    ),
+    ],
+    also_right=[
+        torch.tensor([1.0, 1.0, 0.0, 0.0]).softmax(-1),
+        (0.37, 0.37, 0.13, 0.13),
+    ],
 )
 
 
@@ -214,7 +246,7 @@ def for_torch(mask):
     return ~mask
 
 
-TORCH_LAYER = torch_layer(rand, 6, 2, batch_first=True)
+TORCH_LAYER = torch_layer(random_numbers("TORCH_LAYER"), 6, 2, batch_first=True)
 
 
 def in_torch(answer, mask, x):
@@ -233,12 +265,12 @@ FOR_TORCH = Exercise(
     run=in_torch,
     task="Convert a mask of this course for `nn.MultiheadAttention(...)(x, x, x, attn_mask=...)`. The check looks at "
     "the output of that layer.",
-    inputs=[
-        (mask, rand(B, len(mask), 6))
+    inputs=lambda rand: [
+        [mask, rand(B, len(mask), 6)]
         for B, mask in ((2, causal_mask(5)), (1, causal_mask(3).mT), (3, causal_mask(1)), (2, causal_mask(7).flip(1)))
     ],
-    hints=("What does True mean here, and there?", "Booleans can be turned round with one sign."),
-    mistakes=(
+    hints=["What does True mean here, and there?", "Booleans can be turned round with one sign."],
+    mistakes=[
         (
             lambda m: m,
             "You pass the mask as it is. In nn.MultiheadAttention True means may *not* attend, the opposite of this "
@@ -254,7 +286,11 @@ FOR_TORCH = Exercise(
             "A float mask is added to the scores: yours raises what should be closed. Only -inf closes.",
         ),
         (lambda m: (~m).mT, "The polarity is right, but rows and columns are swapped. Row = query in both."),
-    ),
+    ],
+    also_right=[
+        lambda m: m.logical_not(),
+        lambda m: torch.zeros(m.shape).masked_fill(~m, -torch.inf),
+    ],
 )
 
 
@@ -274,7 +310,16 @@ def additive_with_nan(q, k, v, mask):
 
 
 EMPTY_ROW = torch.tensor([[1, 0, 1, 0, 0], [0, 0, 0, 0, 0], [1, 1, 1, 1, 1]]).bool()
-LOW = rand(2, 7, 5)  # with q = -10,000 k a token hardly reads itself
+
+
+def masked_by_kernel(q, k, v, mask):
+    return F.scaled_dot_product_attention(q, k, v, mask)
+
+
+def masked_by_where(q, k, v, mask):
+    scores = torch.where(mask, q @ k.mT / k.shape[-1] ** 0.5, -torch.inf)
+    return scores.softmax(-1).nan_to_num(0) @ v
+
 
 MASKED_ATTENTION = Exercise(
     title="Attention with a mask, and rows with no key",
@@ -283,22 +328,24 @@ MASKED_ATTENTION = Exercise(
     reference=masked_attention,
     task="Write attention with a Boolean mask. A query that may read nothing gets the output 0, and gradients without "
     "NaN.",
-    inputs=[
-        (rand(B, T_q, d_k), rand(B, T_k, d_k), rand(B, T_k, d_v), mask)
-        for B, T_q, T_k, d_k, d_v, mask in (
-            (2, 5, 5, 3, 7, causal_mask(5)),
-            (2, 3, 5, 7, 2, EMPTY_ROW),
-            (1, 1, 1, 2, 3, causal_mask(1)),
-            (3, 1, 2, 5, 2, ~causal_mask(1, 2)),
-        )
-    ]
-    + [(-10_000 * LOW, LOW, rand(2, 7, 3), causal_mask(7))],
-    hints=(
+    inputs=lambda rand: (
+        [
+            [rand(B, T_q, d_k), rand(B, T_k, d_k), rand(B, T_k, d_v), mask]
+            for B, T_q, T_k, d_k, d_v, mask in (
+                (2, 5, 5, 3, 7, causal_mask(5)),
+                (2, 3, 5, 7, 2, EMPTY_ROW),
+                (1, 1, 1, 2, 3, causal_mask(1)),
+                (3, 1, 2, 5, 2, ~causal_mask(1, 2)),
+            )
+        ]
+        + [[-10_000 * (low := rand(2, 7, 5).abs()), low, rand(2, 7, 3), causal_mask(7)]]  # every score far below 0
+    ),
+    hints=[
         "First without empty rows: close scores before the softmax, with masked_fill.",
         "An empty row filled with -inf is 0/0. Fill with a large finite number, and the softmax stays finite.",
         "`mask.any(-1)` tells which rows have a key. Set the weights of the others to 0.",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (
             lambda q, k, v, m: masked_with(q, k, v, ~m),
             "Right where a query has a key. A row with none becomes NaN: a softmax of -inf alone, or a division by a "
@@ -346,7 +393,11 @@ MASKED_ATTENTION = Exercise(
             ),
             "The mask is right. The scores are not scaled.",
         ),
-    ),
+    ],
+    also_right=[
+        masked_by_kernel,
+        masked_by_where,
+    ],
 )
 
 
@@ -367,8 +418,8 @@ CROSS_ATTENTION = Exercise(
     minutes=6,
     reference=cross_attention,
     task="One head of cross-attention: each token of `query` reads the tokens of `source`. No mask.",
-    inputs=[
-        (rand(B, T_q, d), rand(B, T_k, s), rand(d, d_k), rand(s, d_k), rand(s, d_v))
+    inputs=lambda rand: [
+        [rand(B, T_q, d), rand(B, T_k, s), rand(d, d_k), rand(s, d_k), rand(s, d_v)]
         for B, T_q, T_k, d, s, d_k, d_v in (
             (2, 3, 5, 7, 7, 2, 11),
             (1, 5, 2, 3, 3, 7, 5),
@@ -376,12 +427,12 @@ CROSS_ATTENTION = Exercise(
             (2, 5, 5, 7, 7, 3, 2),
         )
     ],
-    hints=(
+    hints=[
         "Who asks? Who is asked, and who hands over?",
         "Keys and values come from the same sentence.",
         "The scale is that of the queries and keys.",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (lambda x, s, *w: cross_with(x, x, x, *w), "That is self-attention: `source` is not read at all."),
         (lambda x, s, *w: cross_with(s, s, s, *w), "The source reads itself. Who should ask?"),
         (
@@ -409,7 +460,11 @@ CROSS_ATTENTION = Exercise(
             lambda x, s, *w: cross_with(x, s, s, *w, axis=-2),
             "The softmax runs over the queries. Each query shares out its weight over the *source*.",
         ),
-    ),
+    ],
+    also_right=[
+        lambda x, s, w_q, w_k, w_v: F.scaled_dot_product_attention(x @ w_q, s @ w_k, s @ w_v),
+        lambda x, s, w_q, w_k, w_v: (x @ (w_q @ w_k.mT) @ s.mT / w_q.shape[1] ** 0.5).softmax(-1) @ s @ w_v,
+    ],
 )
 
 
@@ -427,12 +482,12 @@ CHOOSE_MASKS = Exercise(
     "sentences of different lengths.\n3. A translator's decoder trains on target sentences of different lengths "
     "(its self-attention).\n4. That decoder reads the source sentences, of different lengths (its "
     "cross-attention).\n5. A text generator with a cache writes one more token of one sentence.",
-    hints=(
+    hints=[
         "Two questions each: is there filling among the *keys*? Would a query see a key of its own future?",
         "The source of a translation is known before the first word is written.",
         "With a cache, what lies in the future of the newest token?",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (("causal", "padding", "both", "both", "none"), "Look at number 4. Is any word of the *source* in the future?"),
         (
             ("causal", "padding", "both", "none", "none"),
@@ -462,7 +517,11 @@ CHOOSE_MASKS = Exercise(
             ("none", "padding", "both", "padding", "none"),
             "Look at number 1. It learns to predict the next token: may it read it?",
         ),
-    ),
+    ],
+    also_right=[
+        ["causal", "padding", "both", "padding", "none"],
+        ("Causal", "padding ", "BOTH", "padding", "none"),
+    ],
 )
 
 
@@ -497,12 +556,14 @@ DROP = Exercise(
     run=what_is_dropped,
     task="Drop weights in training, each on its own, and leave them alone otherwise. In training a weight is either 0 "
     "or divided by 1 - p. The check counts the zeros, and by what the other weights were multiplied.",
-    inputs=[(rand(2, 101, 103).softmax(-1), p, training) for p in (0.5, 0.2) for training in (True, False)],
-    hints=(
+    inputs=lambda rand: [
+        [rand(2, 101, 103).softmax(-1), p, training] for p in (0.5, 0.2) for training in (True, False)
+    ],
+    hints=[
         "`F.dropout` has a third argument. What is its default?",
         "Nothing has to be divided by hand: F.dropout does it.",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (
             lambda w, p, training: F.dropout(w, p),
             "Yours keeps dropping when `training` is False: the functional form, and a fresh nn.Dropout, think they "
@@ -537,7 +598,12 @@ DROP = Exercise(
             lambda w, p, training: F.dropout(w, p, training) if training else w * (1 - p),
             "Outside of training you shrink the weights. F.dropout has made up for the loss in training already.",
         ),
-    ),
+    ],
+    also_right=[
+        lambda w, p, training: F.dropout(w, p) if training else w,
+        lambda w, p, training: torch.nn.Dropout(p).train(training)(w),
+        lambda w, p, training: w * (torch.rand(w.shape) >= p) / (1 - p) if training else w,
+    ],
 )
 
 
@@ -560,9 +626,11 @@ BATCH_FIRST = Exercise(
     task="The layer was made by `nn.MultiheadAttention(6, 2)`, without `batch_first=True`: it takes the *first* axis "
     "for the tokens. This code runs and returns the right shape. But changing sentence 1 changes the output of "
     "sentence 0. Mend it, and leave the layer as it is.",
-    inputs=[(torch_layer(rand, 6, 2, batch_first=False), rand(B, T, 6)) for B, T in ((2, 5), (1, 3), (3, 1), (3, 3))],
-    hints=("Which axis does this layer take for the tokens?", "It wants (T, B, d_model), and returns that, too."),
-    mistakes=(
+    inputs=lambda rand: [
+        [torch_layer(rand, 6, 2, batch_first=False), rand(B, T, 6)] for B, T in ((2, 5), (1, 3), (3, 1), (3, 3))
+    ],
+    hints=["Which axis does this layer take for the tokens?", "It wants (T, B, d_model), and returns that, too."],
+    mistakes=[
         (
             lambda layer, x: layer(*[x.transpose(0, 1)] * 3)[0],
             "The layer reads the tokens now. Its output is (T, B, d_model): bring it back.",
@@ -584,5 +652,9 @@ BATCH_FIRST = Exercise(
             "Two results come back, output and weights. Only the output is asked.",
         ),
         (lambda layer, x: layer(*[x.mT] * 3)[0], "You swap tokens with width. Which two axes are in the wrong order?"),
-    ),
+    ],
+    also_right=[
+        lambda layer, x: torch.stack([layer(one, one, one)[0] for one in x]),
+        lambda layer, x: layer(*[x.movedim(1, 0)] * 3, need_weights=False)[0].movedim(1, 0),
+    ],
 )

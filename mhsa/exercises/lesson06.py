@@ -1,13 +1,14 @@
 """Lesson 6, one head against many: the task, its right maps, what one head hands over, and what a head has learned."""
 
+import math
+
 import torch
 from torch.nn import functional as F
 
-from mhsa.exercises.exercise import Exercise, random_numbers
+from mhsa.exercises.exercise import Exercise
 from mhsa.exercises.quiz import quiz_of
 
 quiz = quiz_of(__name__)
-rand = random_numbers(6)
 
 
 def tokens_back(tokens, m):
@@ -26,13 +27,13 @@ TOKENS_BACK = Exercise(
     reference=tokens_back,
     task="For every token, give the tokens that stand 1, 2, …, m places before it in the same sentence. Before the "
     "first token comes the last one: the sentence is a ring.",
-    inputs=[(number_tokens(2, 7), 3), (number_tokens(1, 5), 2), (number_tokens(3, 8), 1), (number_tokens(5, 3), 2)],
-    hints=(
+    inputs=[[number_tokens(2, 7), 3], [number_tokens(1, 5), 2], [number_tokens(3, 8), 1], [number_tokens(5, 3), 2]],
+    hints=[
         "`torch.roll` moves a tensor round in a ring. Along which axis, and which way?",
         "Rolling by 1 puts the token of place 0 at place 1: there it is the token one place back.",
         "One rolled tensor for each offset, then `torch.stack`.",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (
             lambda x, m: torch.stack([x.roll(-i, 1) for i in range(1, m + 1)], -1),
             "You look forward. Which way must a sentence roll so that place 3 shows what stood at place 2?",
@@ -68,7 +69,11 @@ TOKENS_BACK = Exercise(
             "The first tokens have nothing before them in yours. The sentence is a ring: before the first comes the "
             "last.",
         ),
-    ),
+    ],
+    also_right=[
+        lambda x, m: torch.stack([torch.cat([x[:, -i:], x[:, :-i]], 1) for i in range(1, m + 1)], 2),
+        lambda x, m: x[:, (torch.arange(x.shape[1])[:, None] - torch.arange(m) - 1) % x.shape[1]],
+    ],
 )
 
 
@@ -85,9 +90,9 @@ IDEAL_MAP = Exercise(
     reference=ideal_map,
     task="A head is to answer one question: which token stands `offset` places before this one, in a ring? Write down "
     "the attention map that does it without error.",
-    inputs=[(8, 1), (5, 2), (7, 3), (3, 1)],
-    hints=("Each row holds a single 1. In which column, for query i?", "`%` takes a negative place into the ring."),
-    mistakes=(
+    inputs=[[8, 1], [5, 2], [7, 3], [3, 1]],
+    hints=["Each row holds a single 1. In which column, for query i?", "`%` takes a negative place into the ring."],
+    mistakes=[
         (
             lambda T, n: torch.eye(T).roll(n, 1),
             "This head looks forward. Or are your rows the keys? Rows are queries: query 3 with offset 1 reads key 2.",
@@ -111,7 +116,12 @@ IDEAL_MAP = Exercise(
             lambda T, n: torch.ones(T, T).tril(-1).triu(-n) / n,
             "Yours reads all of the last `offset` tokens. Asked is the one that stands exactly there.",
         ),
-    ),
+    ],
+    also_right=[
+        lambda T, n: torch.eye(T).roll(-n, 1),
+        lambda T, n: torch.eye(T).roll(n, 0),
+        lambda T, n: torch.tensor([[float((q - k - n) % T == 0) for k in range(T)] for q in range(T)]),
+    ],
 )
 
 
@@ -127,13 +137,13 @@ EVEN_BLEND = Exercise(
     reference=even_blend,
     task="A single head has m right keys for every query, and one row of weights. It shares the weight evenly among "
     "the m keys. What does it hand over for each query?",
-    inputs=[
-        (rand(7, 3), torch.tensor([[6, 5], [0, 6], [1, 0], [2, 1], [3, 2], [4, 3], [5, 4]])),
-        (rand(5, 2), torch.tensor([[4, 3, 2], [0, 4, 3], [1, 0, 4], [2, 1, 0], [3, 2, 1]])),
-        (rand(3, 11), torch.tensor([[2], [0], [1]])),
+    inputs=lambda rand: [
+        [rand(7, 3), torch.tensor([[6, 5], [0, 6], [1, 0], [2, 1], [3, 2], [4, 3], [5, 4]])],
+        [rand(5, 2), torch.tensor([[4, 3, 2], [0, 4, 3], [1, 0, 4], [2, 1, 0], [3, 2, 1]])],
+        [rand(3, 11), torch.tensor([[2], [0], [1]])],
     ],
-    hints=("`v[targets]` has three axes. Which are they?", "A weight of 1/m for each of m vectors: which axis goes?"),
-    mistakes=(
+    hints=["`v[targets]` has three axes. Which are they?", "A weight of 1/m for each of m vectors: which axis goes?"],
+    mistakes=[
         (lambda v, t: v[t].sum(1), "Your weights are 1 each, so a row sums to m. A softmax leaves 1 for all of them."),
         (
             lambda v, t: v[t].flatten(1),
@@ -147,7 +157,11 @@ EVEN_BLEND = Exercise(
             "Yours reads every token of the sentence. Only the m right keys get weight.",
         ),
         (lambda v, t: v[t].amax(1), "Attention adds vectors up, by weight. It cannot pick the larger of each column."),
-    ),
+    ],
+    also_right=[
+        lambda v, t: sum(v[t[:, i]] for i in range(t.shape[1])) / t.shape[1],
+        lambda v, t: F.one_hot(t, len(v)).double().mean(1) @ v,
+    ],
 )
 
 
@@ -157,9 +171,9 @@ def relation_of_heads(weights, ideals):
     return on_target.argmax(1)
 
 
-def random_maps(h, m, T_q, T_k):
+def random_maps(rand, h, m, T_q, T_k):
     right = rand(m, T_q, T_k).argmax(-1)
-    return (rand(h, T_q, T_k) * 2).softmax(-1), F.one_hot(right, T_k).double()
+    return [(rand(h, T_q, T_k) * 2).softmax(-1), F.one_hot(right, T_k).double()]
 
 
 RELATION_OF_HEADS = Exercise(
@@ -169,12 +183,17 @@ RELATION_OF_HEADS = Exercise(
     reference=relation_of_heads,
     task="Every relation has its ideal map. A head's relation is the one whose right keys get most of the head's "
     "weight, all queries together. Name it for every head.",
-    inputs=[random_maps(5, 2, 3, 7), random_maps(1, 3, 2, 4), random_maps(2, 5, 1, 11), random_maps(7, 3, 5, 8)],
-    hints=(
+    inputs=lambda rand: [
+        random_maps(rand, 5, 2, 3, 7),
+        random_maps(rand, 1, 3, 2, 4),
+        random_maps(rand, 2, 5, 1, 11),
+        random_maps(rand, 7, 3, 5, 8),
+    ],
+    hints=[
         "An ideal map times a head's map keeps the weights on the right keys. Add them up.",
         "You need a table (h, m): one row a head, one column a relation. `einsum`, or `[:, None]` and a product.",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (
             lambda w, i: torch.einsum("hqk,mqk->hm", w, i).argmax(0),
             "You name a head for every relation. Asked is a relation for every head: h numbers.",
@@ -204,7 +223,12 @@ RELATION_OF_HEADS = Exercise(
             lambda w, i: (w[:, None] * i).sum((0, 2, 3)).argmax().expand(len(w)),
             "You added up the heads, too, and all got the same answer. Every head has one of its own.",
         ),
-    ),
+    ],
+    also_right=[
+        lambda w, i: (w[:, None] * i).sum((-2, -1)).max(1).indices,
+        lambda w, i: [int((head * i).sum((1, 2)).argmax()) for head in w],
+        lambda w, i: ((w[:, None] - i) ** 2).sum((2, 3)).argmin(1),
+    ],
 )
 
 
@@ -222,21 +246,21 @@ HEADS_NEEDED = Exercise(
     task="The prediction says: one relation a head, the rest is guessed among V tokens. How many heads does it ask for "
     "to reach a given accuracy?",
     inputs=[
-        (2, 8, 0.9),
-        (5, 2, 0.75),
-        (8, 16, 0.5),
-        (4, 8, 0.7),
-        (3, 8, 0.1),
-        (2, 8, 0.6),
-        (7, 11, 1.0),
-        (2, 8, 0.5625),
+        [2, 8, 0.9],
+        [5, 2, 0.75],
+        [8, 16, 0.5],
+        [4, 8, 0.7],
+        [3, 8, 0.1],
+        [2, 8, 0.6],
+        [7, 11, 1.0],
+        [2, 8, 0.5625],
     ],
-    hints=(
+    hints=[
         "Write the prediction for h heads first; h = m is always enough.",
         "A guess among V tokens is right one time in V. How often, over the m - h relations that have no head?",
         "Try h = 1, 2, … until it is enough.",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (
             lambda m, V, a: next(h for h in range(1, m + 1) if h / m >= a),
             "You let a relation without a head count as wrong every time. It is guessed, and a guess is right one "
@@ -267,5 +291,9 @@ HEADS_NEEDED = Exercise(
             lambda m, V, a: max(1, int((m * a - m / V) / (1 - 1 / V))),
             "You round down, and then it is not enough any more.",
         ),
-    ),
+    ],
+    also_right=[
+        lambda m, V, a: next(h for h in range(1, m + 1) if (h + (m - h) / V) / m >= a),
+        lambda m, V, a: max(1, math.ceil((m * a - m / V) / (1 - 1 / V))),
+    ],
 )

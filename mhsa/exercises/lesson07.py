@@ -1,16 +1,15 @@
 """Lesson 7, heads in a real model: scores of a map, sub-words, and the output without a head."""
 
-import torch
+import math
 
-from mhsa.exercises.exercise import Exercise, random_numbers
+import torch
+from torch.nn import functional as F
+
+from mhsa.exercises.exercise import Exercise
 from mhsa.exercises.quiz import quiz_of
+from mhsa.heads import merge_heads
 
 quiz = quiz_of(__name__)
-rand = random_numbers(seed=7)
-
-
-def maps(*shape):
-    return rand(*shape).softmax(-1)
 
 
 def measured(answer, weights):
@@ -29,13 +28,17 @@ SINK_SHARE = Exercise(
     minutes=5,
     reference=sink_share,
     task="One score a head, over all sentences and all queries. There is no padding.",
-    inputs=[(maps(2, 3, 5, 5),), (maps(1, 7, 3, 3),), (maps(3, 1, 2, 2),)],
+    inputs=lambda rand: [
+        [rand(2, 3, 5, 5).softmax(-1)],
+        [rand(1, 7, 3, 3).softmax(-1)],
+        [rand(3, 1, 2, 2).softmax(-1)],
+    ],
     run=measured,
-    hints=(
+    hints=[
         "The first token as a *key* is a column. Which axis are the keys?",
         "`weights[..., 0]` has the shape (B, h, T). Which axes must go?",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (
             lambda w: w[:, :, 0].mean((0, 2)),
             "You took the first *row*: what [CLS] gives. Its mean is 1/T for every head. Asked is what [CLS] gets.",
@@ -48,7 +51,11 @@ SINK_SHARE = Exercise(
         (lambda w: w[..., -1].mean((0, 2)), "That is the *last* token, [SEP]. The first one is number 0."),
         (lambda w: w[..., 0].amax((0, 2)), "That is the largest weight. Asked is the mean."),
         (lambda w: w[:, :, 1:, 0].mean((0, 2)), "You left the first query out. Here every query counts."),
-    ),
+    ],
+    also_right=[
+        lambda w: w.transpose(0, 1)[..., 0].flatten(1).mean(1),
+        lambda w: w.mean(2)[:, :, 0].mean(0),
+    ],
 )
 
 
@@ -63,14 +70,18 @@ PREVIOUS_SHARE = Exercise(
     minutes=7,
     reference=previous_share,
     task="Query t has the key t - 1 before it. The first query has none: it does not count.",
-    inputs=[(maps(2, 3, 5, 5),), (maps(1, 7, 3, 3),), (maps(3, 1, 2, 2),)],
+    inputs=lambda rand: [
+        [rand(2, 3, 5, 5).softmax(-1)],
+        [rand(1, 7, 3, 3).softmax(-1)],
+        [rand(3, 1, 2, 2).softmax(-1)],
+    ],
     run=measured,
-    hints=(
+    hints=[
         "Row 1, column 0; row 2, column 1; … Which line of the map is that?",
         "`diagonal(offset, dim1, dim2)` takes it: which sign has the offset below the main diagonal?",
         "There are T - 1 such places. The mean must divide by that.",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (
             lambda w: w.diagonal(1, 2, 3).mean((0, 2)),
             "That line lies above the main diagonal: row t, column t + 1. It is the *next* token.",
@@ -102,7 +113,11 @@ PREVIOUS_SHARE = Exercise(
             lambda w: (w.argmax(-1)[..., 1:] == torch.arange(w.shape[2] - 1)).double().mean((0, 2)),
             "You count how often the token before gets the *most*. Asked is how much it gets.",
         ),
-    ),
+    ],
+    also_right=[
+        lambda w: torch.stack([w[:, :, t, t - 1].mean(0) for t in range(1, w.shape[2])]).mean(0),
+        lambda w: (w * torch.eye(w.shape[2]).roll(-1, 1).tril()).sum((2, 3)).mean(0) / (w.shape[2] - 1),
+    ],
 )
 
 
@@ -121,10 +136,10 @@ RELATIVE_ENTROPY = Exercise(
     minutes=5,
     reference=relative_entropy,
     task="The entropy of a row is $-\\sum_k w_k \\log w_k$. Divide it by its maximum, which an even row has.",
-    inputs=[(rand(2, 3, 5),), (rand(1, 2, 7),), (rand(2, 1, 3),), (torch.zeros(1, 1, 2).double(),)],
+    inputs=lambda rand: [[rand(2, 3, 5)], [rand(1, 2, 7)], [rand(2, 1, 3)], [torch.zeros(1, 1, 2).double()]],
     run=lambda answer, scores: answer(scores.softmax(-1)),  # rows stay rows when a gradient moves them
-    hints=("An even row over T keys has the weights 1/T. What is its entropy?", "It is log T. What is T here?"),
-    mistakes=(
+    hints=["An even row over T keys has the weights 1/T. What is its entropy?", "It is log T. What is T here?"],
+    mistakes=[
         (
             plain_entropy,
             "That is the entropy. Its maximum grows with T, so sentences of other lengths could not be "
@@ -150,13 +165,18 @@ RELATIVE_ENTROPY = Exercise(
             lambda w: plain_entropy(w) / torch.tensor(float(w.shape[-2])).log(),
             "You take the number of rows for the number of keys. Which axis do the weights of one row run along?",
         ),
-    ),
+    ],
+    also_right=[
+        lambda w: torch.special.entr(w).sum(-1) / math.log(w.shape[-1]),
+        lambda w: 1 - (w * (w * w.shape[-1]).log()).sum(-1) / math.log(w.shape[-1]),
+        lambda w: torch.distributions.Categorical(w).entropy() / math.log(w.shape[-1]),
+    ],
 )
 
 
 def word_map(weights, word):
     """weights (T, T); word: a list of T numbers from 0, the word of each token, in order -> (W, W)."""
-    pieces = torch.nn.functional.one_hot(torch.tensor(word)).to(weights)  # (T, W)
+    pieces = F.one_hot(torch.tensor(word)).to(weights)  # (T, W)
     return (pieces / pieces.sum(0)).mT @ weights @ pieces
 
 
@@ -167,6 +187,27 @@ def grouped(weights, word, rows, columns):
     return torch.stack([columns(part[:, p], 1) for p in places], 1)
 
 
+def words_by_loops(weights, word):
+    W = max(word) + 1
+    out = torch.zeros(W, W)
+    for q, row in zip(word, weights):
+        for k, w in zip(word, row):
+            out[q, k] += w / word.count(q)
+    return out
+
+
+def words_by_index_add(weights, word):
+    number = torch.tensor(word)
+    out = torch.zeros(max(word) + 1, len(word)).index_add(0, number, weights) / number.bincount()[:, None]
+    return torch.zeros(max(word) + 1, max(word) + 1).index_add(1, number, out)
+
+
+def words_divided_by_their_rows(weights, word):
+    pieces = F.one_hot(torch.tensor(word)).double()
+    added = pieces.mT @ weights @ pieces
+    return added / added.sum(-1, keepdim=True)
+
+
 WORD_MAP = Exercise(
     title="From pieces to words",
     difficulty=4,
@@ -174,19 +215,19 @@ WORD_MAP = Exercise(
     reference=word_map,
     task="A word may be cut in pieces: *tr ##om ##bon ##ist*. Make a map of words. What a word *gets* is the sum of "
     "what its pieces get. What a word *gives* is the mean of what its pieces give. (Clark et al. 2019, section 4)",
-    inputs=[
-        (rand(5, 5), [0, 0, 1, 2, 2]),
-        (rand(7, 7), [0, 1, 1, 1, 2, 3, 3]),
-        (rand(2, 2), [0, 1]),
-        (rand(3, 3), [0, 0, 0]),
+    inputs=lambda rand: [
+        [rand(5, 5), [0, 0, 1, 2, 2]],
+        [rand(7, 7), [0, 1, 1, 1, 2, 3, 3]],
+        [rand(2, 2), [0, 1]],
+        [rand(3, 3), [0, 0, 0]],
     ],
     run=lambda answer, scores, word: answer(scores.softmax(-1), word),  # rows stay rows when a gradient moves them
-    hints=(
+    hints=[
         "Columns first: add the columns of one word.",
         "Then rows: the mean of the rows of one word. Does each new row sum to 1?",
         "`one_hot(torch.tensor(word))` is (T, W), 1 where a token belongs to a word. What does `weights @` it do?",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (
             lambda w, word: grouped(w, word, torch.sum, torch.sum),
             "You added both rows and columns. A row of a word with two pieces now sums to 2.",
@@ -223,7 +264,12 @@ WORD_MAP = Exercise(
             lambda w, word: grouped(w, word, torch.sum, torch.sum).softmax(-1),
             "A softmax makes every row sum to 1, and changes all shares. Average the rows in place of that.",
         ),
-    ),
+    ],
+    also_right=[
+        words_by_loops,
+        words_by_index_add,
+        words_divided_by_their_rows,
+    ],
 )
 
 
@@ -255,13 +301,17 @@ WITHOUT_HEAD = Exercise(
     reference=without_head,
     task="Zero ablation: head i hands over nothing, the others stay as they are. Then merge and project. Leave `heads` "
     "as it is.",
-    inputs=[(rand(2, 3, 5, 7), rand(21, 11), 1), (rand(1, 3, 2, 5), rand(15, 4), 2), (rand(3, 2, 1, 3), rand(6, 5), 0)],
-    hints=(
+    inputs=lambda rand: [
+        [rand(2, 3, 5, 7), rand(21, 11), 1],
+        [rand(1, 3, 2, 5), rand(15, 4), 2],
+        [rand(3, 2, 1, 3), rand(6, 5), 0],
+    ],
+    hints=[
         "The output is the sum of one term a head: lesson 2, section 6.",
         "Head i's term is heads[:, i] times its own d_v rows of w_o. Which rows are these?",
         "Or: clone, set head i to zero, merge as in lesson 3, times w_o.",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (lambda heads, w_o, i: merged(heads, w_o), "All heads are still there."),
         (lambda heads, w_o, i: own_term(heads, w_o, i, i), "That is what head i adds. Asked is all the rest."),
         (
@@ -303,5 +353,9 @@ WITHOUT_HEAD = Exercise(
             "No transpose before the merge: rows of several tokens now meet in one. Lesson 3, the common trap, has "
             "this.",
         ),
-    ),
+    ],
+    also_right=[
+        lambda x, w_o, i: merge_heads(x * (torch.arange(x.shape[1]) != i)[:, None, None]) @ w_o,
+        lambda heads, w_o, i: sum(heads[:, j] @ block for j, block in enumerate(w_o.chunk(heads.shape[1])) if j != i),
+    ],
 )

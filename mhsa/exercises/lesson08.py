@@ -4,12 +4,11 @@ from math import pi
 
 import torch
 
-from mhsa.exercises.exercise import Exercise, random_numbers
+from mhsa.exercises.exercise import Exercise
 from mhsa.exercises.quiz import quiz_of
 from mhsa.layers import attention
 
 quiz = quiz_of(__name__)
-rand = random_numbers(8)
 
 
 def heads_for(d_model, width):
@@ -24,9 +23,9 @@ HEADS_FOR = Exercise(
     minutes=5,
     reference=heads_for,
     task="Choose h so that it divides d_model and d_k = d_model / h comes as near as it can to the wished width.",
-    inputs=[(512, 64), (1600, 64), (1000, 64), (90, 64), (90, 62), (7, 64), (12288, 128), (96, 50)],
-    hints=("First list all h that divide d_model.", "Then compare their widths with the wish: which is nearest?"),
-    mistakes=(
+    inputs=[[512, 64], [1600, 64], [1000, 64], [90, 64], [90, 62], [7, 64], [12288, 128], [96, 50]],
+    hints=["First list all h that divide d_model.", "Then compare their widths with the wish: which is nearest?"],
+    mistakes=[
         (lambda d, w: d // w, "Does that divide d_model? Try 1000; and for d_model = 7 it is no head at all."),
         (lambda d, w: max(1, d // w), "Never 0: good. But does it divide d_model? Try d_model = 1000."),
         (lambda d, w: round(d / w), "Rounded, it need not divide d_model: try d_model = 1000."),
@@ -48,7 +47,11 @@ HEADS_FOR = Exercise(
             lambda d, w: max(h for h in range(1, d + 1) if d % h == 0 and d // h >= min(w, d)),
             "Your heads are never narrower than the wish. One a little narrower may be nearer: try d_model = 1000.",
         ),
-    ),
+    ],
+    also_right=[
+        lambda d, w: sorted((abs(d / h - w), h) for h in range(1, d + 1) if d % h == 0)[0][1],
+        lambda d, w: d // min((k for k in range(1, d + 1) if d % k == 0), key=lambda k: abs(k - w)),
+    ],
 )
 
 
@@ -58,11 +61,11 @@ def least_width(p):
     return torch.linalg.matrix_rank(scores - scores.mean(-1, keepdim=True), atol=1e-9)
 
 
-def pattern(T, d_k):
+def pattern(rand, T, d_k):
     return (rand(T, d_k) @ rand(T, d_k).mT).softmax(-1)
 
 
-def one_favourite(T):
+def one_favourite(rand, T):
     """A pattern of width 2 in which all queries read key 0 most."""
     return (rand(T, 1) @ rand(1, T) + 9 * torch.eye(T)[0]).softmax(-1)
 
@@ -74,21 +77,21 @@ LEAST_WIDTH = Exercise(
     reference=least_width,
     task="Find the smallest d_k of a head that can make this very pattern. The tokens are independent, so q and k may "
     "be any numbers you like.",
-    inputs=[
-        (pattern(5, 2),),
-        (pattern(7, 3),),
-        (pattern(4, 4),),
-        (pattern(6, 1),),
-        (torch.cat([x := pattern(5, 2), x[:1]])[:, [0, 1, 2, 3, 4, 0]].softmax(-1),),
-        (rand(1, 3).softmax(-1).expand(3, 3),),
-        (one_favourite(7),),
+    inputs=lambda rand: [
+        [pattern(rand, 5, 2)],
+        [pattern(rand, 7, 3)],
+        [pattern(rand, 4, 4)],
+        [pattern(rand, 6, 1)],
+        [torch.cat([x := pattern(rand, 5, 2), x[:1]])[:, [0, 1, 2, 3, 4, 0]].softmax(-1)],
+        [rand(1, 3).softmax(-1).expand(3, 3)],
+        [one_favourite(rand, 7)],
     ],
-    hints=(
+    hints=[
         "What do you know of the rank of q kᵀ?",
         "Which scores give the pattern back? The logarithm of it does. Which others?",
         "A number added to a whole row of scores changes no weight. Which one gives the lowest rank?",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (
             lambda p: torch.linalg.matrix_rank(p),
             "That is the rank of the *weights*. The limit holds for the scores, before the softmax.",
@@ -119,7 +122,11 @@ LEAST_WIDTH = Exercise(
             lambda p: torch.linalg.matrix_rank(p - p.mean(-1, keepdim=True)),
             "Centred, but not the scores: these are weights. What gives the scores back?",
         ),
-    ),
+    ],
+    also_right=[
+        lambda p: torch.linalg.matrix_rank(p.log() - p.log()[:, :1]),
+        lambda p: int((torch.linalg.svdvals(p.log() - p.log().mean(1, keepdim=True)) > 1e-8).sum()),
+    ],
 )
 
 
@@ -161,6 +168,19 @@ def with_growing_radius(targets):
     return 1000 * k[targets], k
 
 
+def from_an_angle_of_its_own(targets):
+    T = len(targets)
+    angle = 0.3 + 2 * pi * torch.arange(T).double() / T
+    k = torch.view_as_real(torch.polar(torch.ones(T).double(), angle))
+    return 300 * T**2 * k[targets], k
+
+
+def on_a_parabola(targets):
+    x = torch.arange(len(targets)) - 2.0
+    q = torch.stack([2 * x[targets], -torch.ones(len(targets))], 1)
+    return 100 * q, torch.stack([x, x**2], 1)
+
+
 POINT_AT = Exercise(
     title="Spot the bug: two columns that should point",
     difficulty=3,
@@ -171,17 +191,17 @@ POINT_AT = Exercise(
     task="With d_k = 2, query i should give more than 0.99 of its weight to key `targets[i]`. The weights are "
     "softmax(q kᵀ / √2). This code does not do it, for two reasons. Mend it.",
     inputs=[
-        (torch.tensor([2, 0, 4, 1, 3]),),
-        (torch.tensor([7, 6, 5, 4, 3, 2, 1, 0, 8]),),
-        (torch.tensor([1, 1, 0]),),
-        (torch.tensor([3, 3, 16, 0, 5, 9, 9, 12, 1, 2, 4, 6, 7, 8, 10, 11, 15]),),
+        [torch.tensor([2, 0, 4, 1, 3])],
+        [torch.tensor([7, 6, 5, 4, 3, 2, 1, 0, 8])],
+        [torch.tensor([1, 1, 0])],
+        [torch.tensor([3, 3, 16, 0, 5, 9, 9, 12, 1, 2, 4, 6, 7, 8, 10, 11, 15])],
     ],
-    hints=(
+    hints=[
         "Print the T keys for T = 5. Are there five?",
         "Print the largest weight of a query. The favourite may be right, and still not get 0.99.",
         "Long queries make large scores, and large scores a sharp row. The more keys, the nearer the neighbours.",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (on_a_line, "Your keys lie on a line. Whatever the query, only the two ends can get the largest score."),
         (
             lambda t: (500 * len(t) ** 2 * on_a_circle(len(t), len(t) - 1)[t], on_a_circle(len(t), len(t) - 1)),
@@ -204,7 +224,11 @@ POINT_AT = Exercise(
             lambda t: (-500 * len(t) ** 2 * on_a_circle(len(t), len(t))[t], on_a_circle(len(t), len(t))),
             "Your queries point away from their keys: the largest score goes to the other side of the circle.",
         ),
-    ),
+    ],
+    also_right=[
+        from_an_angle_of_its_own,
+        on_a_parabola,
+    ],
 )
 
 
@@ -233,17 +257,17 @@ WITHOUT_HEADS = Exercise(
     reference=without_heads,
     task="The heads have done their work and lie side by side. Finish the layer, but leave some heads out. This is "
     "what pruning tries out.",
-    inputs=[
-        (rand(2, 3, 10), rand(10, 7), 5, [1, 3]),
-        (rand(1, 1, 6), rand(6, 5), 3, [2]),
-        (rand(3, 5, 8), rand(8, 6), 2, [0]),
-        (rand(5, 2, 12), rand(12, 3), 4, []),
+    inputs=lambda rand: [
+        [rand(2, 3, 10), rand(10, 7), 5, [1, 3]],
+        [rand(1, 1, 6), rand(6, 5), 3, [2]],
+        [rand(3, 5, 8), rand(8, 6), 2, [0]],
+        [rand(5, 2, 12), rand(12, 3), 4, []],
     ],
-    hints=(
+    hints=[
         "Which columns of `concat` belong to head i?",
         "Set them to zero in a copy; or leave out these columns and the rows of `w_o` that meet them.",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (
             lambda x, w, h, out: switched_off(x, w, [c for c in range(len(w)) if c % h in out]),
             "You take every h-th column. Heads lie side by side: head i owns d_v columns in a row.",
@@ -272,5 +296,13 @@ WITHOUT_HEADS = Exercise(
             lambda x, w, h, out: switched_off(x, w, columns_of(w, h, [h - 1 - i for i in out])),
             "You count the heads from the other end: head 0 owns the first columns.",
         ),
-    ),
+    ],
+    also_right=[
+        lambda x, w, h, out: sum(
+            (a @ b for i, (a, b) in enumerate(zip(x.chunk(h, -1), w.chunk(h))) if i not in out), torch.zeros(1)
+        ),
+        lambda x, w, h, out: (
+            x @ (w.unflatten(0, (h, -1)) * torch.tensor([[[float(i not in out)]] for i in range(h)])).flatten(0, 1)
+        ),
+    ],
 )

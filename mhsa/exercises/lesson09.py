@@ -1,15 +1,16 @@
 """Lesson 9, fast attention: blocks, caches, grouped heads, and heads over several processes."""
 
+import einops
 import torch
+from torch.nn import functional as F
 
-from mhsa.exercises.exercise import Exercise, random_numbers
+from mhsa.exercises.exercise import Exercise
 from mhsa.exercises.quiz import quiz_of
 
 quiz = quiz_of(__name__)
-rand = random_numbers(9)
 
 
-def partial_result(*shape, keys, shift=0):
+def partial_result(rand, *shape, keys, shift=0):
     """What one block of keys gives: out (…, T_q, d_v) without the division, largest score and sum (…, T_q, 1)."""
     *lead, T_q, d_v = shape
     scores = 3 * rand(*lead, T_q, keys) + shift
@@ -26,6 +27,18 @@ def merge_blocks(out_a, top_a, sum_a, out_b, top_b, sum_b):
     return (out_a * a + out_b * b) / (sum_a * a + sum_b * b)
 
 
+def merge_by_logs(out_a, top_a, sum_a, out_b, top_b, sum_b):
+    log_a, log_b = top_a + sum_a.log(), top_b + sum_b.log()  # of each block's share of the whole
+    share = torch.sigmoid(log_a - log_b)
+    return out_a / sum_a * share + out_b / sum_b * (1 - share)
+
+
+def merge_any_number(out_a, top_a, sum_a, out_b, top_b, sum_b):
+    out, top, total = (torch.stack(blocks) for blocks in ((out_a, out_b), (top_a, top_b), (sum_a, sum_b)))
+    scale = (top - top.amax(0)).exp()
+    return (out * scale).sum(0) / (total * scale).sum(0)
+
+
 MERGE_BLOCKS = Exercise(
     title="Merge two blocks of keys",
     difficulty=4,
@@ -33,17 +46,17 @@ MERGE_BLOCKS = Exercise(
     reference=merge_blocks,
     task="A fused kernel sees the keys block by block, and never a whole row of scores. Here are its results for two "
     "blocks. Merge them into the exact output of one softmax over all keys.",
-    inputs=[
-        (*partial_result(2, 3, 5, keys=7), *partial_result(2, 3, 5, keys=4)),
-        (*partial_result(1, 1, 3, keys=2), *partial_result(1, 1, 3, keys=11)),
-        (*partial_result(3, 2, 7, keys=5, shift=800), *partial_result(3, 2, 7, keys=3)),
+    inputs=lambda rand: [
+        [*partial_result(rand, 2, 3, 5, keys=7), *partial_result(rand, 2, 3, 5, keys=4)],
+        [*partial_result(rand, 1, 1, 3, keys=2), *partial_result(rand, 1, 1, 3, keys=11)],
+        [*partial_result(rand, 3, 2, 7, keys=5, shift=800), *partial_result(rand, 3, 2, 7, keys=3)],
     ],
-    hints=(
+    hints=[
         "The two blocks subtracted different numbers. Which number would both have subtracted, had they known?",
         "exp(s - top_a) times exp(top_a - top) is exp(s - top). What has to be multiplied by it: out, sum, or both?",
         "Divide once, at the end.",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (
             lambda out_a, top_a, sum_a, out_b, top_b, sum_b: (out_a + out_b) / (sum_a + sum_b),
             "You add the blocks as they are. Each has subtracted its own largest score, so their parts are in "
@@ -101,7 +114,11 @@ MERGE_BLOCKS = Exercise(
             "You weigh the blocks by a softmax of their two maxima alone. The number of keys and their other scores "
             "count too: they are in the sums, which must be rescaled like the outputs.",
         ),
-    ),
+    ],
+    also_right=[
+        merge_by_logs,
+        merge_any_number,
+    ],
 )
 
 
@@ -122,22 +139,33 @@ def attend_over(q, keys, values):
     return (q @ keys.mT / keys.shape[-1] ** 0.5).softmax(-1) @ values
 
 
+def decode_by_kernel(x, keys, values, w_q, w_k, w_v):
+    keys, values = torch.cat((keys, x @ w_k), -2), torch.cat((values, x @ w_v), -2)
+    return F.scaled_dot_product_attention(x @ w_q, keys, values), keys, values
+
+
+def decode_by_einsum(x, keys, values, w_q, w_k, w_v):
+    keys, values = (torch.hstack([old, x @ w]) for old, w in ((keys, w_k), (values, w_v)))
+    scores = torch.einsum("bqd,bkd->bqk", x @ w_q, keys) * len(w_q.T) ** -0.5
+    return [torch.einsum("bqk,bkd->bqd", scores.softmax(-1), values), keys, values]
+
+
 DECODE_STEP = Exercise(
     title="One step with a cache",
     difficulty=3,
     minutes=10,
     reference=decode_step,
     task="Write one step of decoding for one head. Compute what is new, append it, attend, and hand the cache on.",
-    inputs=[
-        (rand(2, 1, 7), rand(2, 4, 5), rand(2, 4, 3), rand(7, 5), rand(7, 5), rand(7, 3)),
-        (rand(1, 1, 5), rand(1, 6, 2), rand(1, 6, 3), rand(5, 2), rand(5, 2), rand(5, 3)),
+    inputs=lambda rand: [
+        [rand(2, 1, 7), rand(2, 4, 5), rand(2, 4, 3), rand(7, 5), rand(7, 5), rand(7, 3)],
+        [rand(1, 1, 5), rand(1, 6, 2), rand(1, 6, 3), rand(5, 2), rand(5, 2), rand(5, 3)],
     ],
-    hints=(
+    hints=[
         "The new token needs a query, a key and a value. Only two of them are kept.",
         "Append along the axis of tokens, then let the one query read all keys, its own among them.",
         "No mask: nothing in the cache lies in the future.",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (
             lambda x, keys, values, w_q, w_k, w_v: (
                 attend_over(x @ w_q, keys, values),
@@ -198,7 +226,11 @@ DECODE_STEP = Exercise(
             ),
             "You scale by the width of the token. Scores are sums of d_k products.",
         ),
-    ),
+    ],
+    also_right=[
+        decode_by_kernel,
+        decode_by_einsum,
+    ],
 )
 
 
@@ -214,12 +246,12 @@ SHARE_KV = Exercise(
     reference=share_kv,
     task="Grouped heads, written out: neighbouring query heads share one head of keys. Repeat the keys, so that each "
     "query head has its own copy. (A kernel reads them in place; this is what it must agree with.)",
-    inputs=[(rand(3, 2, 5, 7), 6), (rand(1, 3, 1, 5), 12), (rand(2, 5, 3, 4), 5)],
-    hints=(
+    inputs=lambda rand: [[rand(3, 2, 5, 7), 6], [rand(1, 3, 1, 5), 12], [rand(2, 5, 3, 4), 5]],
+    hints=[
         "With h = 6 and g = 2: heads 0, 1, 2 read key head 0, and heads 3, 4, 5 read key head 1.",
         "torch has two functions that repeat. Try both on torch.tensor([0, 1]).",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (
             lambda k, h: k.repeat(1, h // k.shape[1], 1, 1),
             "Your heads read 0, 1, …, 0, 1, …: you repeat the whole row of heads. *Neighbours* share one.",
@@ -238,7 +270,11 @@ SHARE_KV = Exercise(
             "You repeat each head num_heads times. How many query heads share one?",
         ),
         (lambda k, h: k.repeat_interleave(h // k.shape[1], 1).flip(1), "You count the heads from the end."),
-    ),
+    ],
+    also_right=[
+        lambda k, h: k.unsqueeze(2).expand(-1, -1, h // k.shape[1], -1, -1).flatten(1, 2),
+        lambda k, h: torch.stack([k[:, i * k.shape[1] // h] for i in range(h)], 1),
+    ],
 )
 
 
@@ -255,12 +291,17 @@ POOL_HEADS = Exercise(
     reference=pool_heads,
     task="Make the W_K of grouped heads from that of a trained layer: each new head of keys is the mean of the "
     "neighbouring heads that it replaces.",
-    inputs=[(rand(5, 6 * 7), 6, 2), (rand(3, 4 * 2), 4, 4), (rand(7, 10 * 3), 10, 1), (rand(2, 12 * 5), 12, 3)],
-    hints=(
+    inputs=lambda rand: [
+        [rand(5, 6 * 7), 6, 2],
+        [rand(3, 4 * 2), 4, 4],
+        [rand(7, 10 * 3), 10, 1],
+        [rand(2, 12 * 5), 12, 3],
+    ],
+    hints=[
         "Split the columns in three: group, head in the group, column in the head.",
         "Over which of the three does the mean run?",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (
             lambda w, h, g: w.unflatten(1, (g, h // g, -1)).sum(2).flatten(1),
             "You add the heads of a group. The keys become h / g times too long, and so do the scores: take the mean.",
@@ -287,7 +328,11 @@ POOL_HEADS = Exercise(
             "You average all heads into one: multi-query attention. Asked are num_kv_heads.",
         ),
         (lambda w, h, g: w[:, : w.shape[1] // h * g], "You keep the first num_kv_heads heads and drop the others."),
-    ),
+    ],
+    also_right=[
+        lambda w, h, g: einops.reduce(w, "m (g r d) -> m (g d)", "mean", g=g, r=h // g),
+        lambda w, h, g: torch.cat([sum(part.chunk(h // g, 1)) * g / h for part in w.chunk(g, 1)], 1),
+    ],
 )
 
 
@@ -304,13 +349,13 @@ TOKENS_THAT_FIT = Exercise(
     reference=tokens_that_fit,
     task="So many bytes are left for the KV cache of one text. How many tokens can a model hold?",
     inputs=[
-        (40 * 10**9, 80, 64, 8, 128, 2),
-        (1079, 1, 6, 3, 5, 4),
-        (1008000, 3, 12, 12, 7, 2),
-        (10**5, 2, 10, 1, 11, 4),
+        [40 * 10**9, 80, 64, 8, 128, 2],
+        [1079, 1, 6, 3, 5, 4],
+        [1008000, 3, 12, 12, 7, 2],
+        [10**5, 2, 10, 1, 11, 4],
     ],
-    hints=("How many bytes does one token need, in all layers?", "Half a token is no token."),
-    mistakes=(
+    hints=["How many bytes does one token need, in all layers?", "Half a token is no token."],
+    mistakes=[
         (lambda n, L, h, g, d, size: n // (L * g * d * size), "You keep keys or values. Both are kept."),
         (
             lambda n, L, h, g, d, size: n // (2 * L * h * d * size),
@@ -334,7 +379,11 @@ TOKENS_THAT_FIT = Exercise(
             lambda n, L, h, g, d, size: n // (2 * L * (h // g) * d * size),
             "h / g says how many query heads *share* one. How many are kept?",
         ),
-    ),
+    ],
+    also_right=[
+        lambda n, L, h, g, d, size: int(n / (2 * L * g * d * size)),
+        lambda n, L, h, g, d, size: torch.tensor(n).div(2 * L * g * d * size, rounding_mode="floor"),
+    ],
 )
 
 
@@ -352,17 +401,17 @@ RANK_OUTPUT = Exercise(
     reference=rank_output,
     task="The heads lie on several processes, in order. Each has its own heads and its own part of W_O; the layer's "
     "output is the *sum* of what they compute. Write what one of them computes.",
-    inputs=[
-        (rand(2, 3, 20), rand(20, 7), 1, 2),
-        (rand(1, 1, 6), rand(6, 5), 2, 3),
-        (rand(2, 5, 12), rand(12, 12), 0, 4),
-        (rand(3, 2, 4), rand(4, 11), 0, 1),
+    inputs=lambda rand: [
+        [rand(2, 3, 20), rand(20, 7), 1, 2],
+        [rand(1, 1, 6), rand(6, 5), 2, 3],
+        [rand(2, 5, 12), rand(12, 12), 0, 4],
+        [rand(3, 2, 4), rand(4, 11), 0, 1],
     ],
-    hints=(
+    hints=[
         "Lesson 2, section 6: the output is the sum over heads of head_i times its rows of W_O.",
         "Which columns of `mixed` belong to the process? Which rows of w_o meet them?",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (lambda m, w, rank, n: m @ w, "You compute the whole output. Where does `rank` come in?"),
         (lambda m, w, rank, n: m @ w / n, "You compute the whole output, and divide it. A process has its own heads."),
         (
@@ -398,5 +447,9 @@ RANK_OUTPUT = Exercise(
             lambda m, w, rank, n: sum(a @ b for a, b in zip(m.chunk(n, -1)[: rank + 1], w.chunk(n)[: rank + 1])),
             "You add up all processes so far. Each computes its own part, and the sum comes after.",
         ),
-    ),
+    ],
+    also_right=[
+        lambda m, w, rank, n: m.chunk(n, -1)[rank] @ w.chunk(n)[rank],
+        lambda m, w, rank, n: torch.tensordot(m.tensor_split(n, 2)[rank], w.tensor_split(n)[rank], 1),
+    ],
 )

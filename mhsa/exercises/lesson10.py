@@ -7,12 +7,11 @@ import torch
 
 from mhsa import claims
 from mhsa.exercises import form
-from mhsa.exercises.exercise import Exercise, random_numbers
+from mhsa.exercises.exercise import Exercise
 from mhsa.exercises.questions10 import INTERVIEW
 from mhsa.exercises.quiz import quiz_of
 
 quiz = quiz_of(__name__)
-rand = random_numbers(10)
 interview = partial(form.points, INTERVIEW)
 
 
@@ -33,9 +32,9 @@ GROWTH = Exercise(
     reference=growth,
     task="“It saves half the memory” is a number for one T. What tells more is the power: bytes that grow like T¹ or "
     "like T². You measured the bytes at T and at factor · T. Which power is it?",
-    inputs=[(35, 140, 2), (4, 12, 3), (1000, 1250, 1.5), (7, 7, 5), (2, 686, 7)],
-    hints=("If bytes = c · T^p, what is large / small?", "factor^p = large / small. A logarithm brings the p down."),
-    mistakes=(
+    inputs=[[35, 140, 2], [4, 12, 3], [1000, 1250, 1.5], [7, 7, 5], [2, 686, 7]],
+    hints=["If bytes = c · T^p, what is large / small?", "factor^p = large / small. A logarithm brings the p down."],
+    mistakes=[
         (
             lambda s, g, f: g / s,
             "That is how many times as many bytes. Twice the tokens and four times the bytes is a "
@@ -57,7 +56,11 @@ GROWTH = Exercise(
             "log(large) / log(small) is not log(large / small): compare the ratio.",
         ),
         (lambda s, g, f: log(g / s), "That is the logarithm of the growth. How far did T grow?"),
-    ),
+    ],
+    also_right=[
+        lambda small, large, factor: log(large / small, factor),
+        lambda s, g, f: (log(g) - log(s)) / log(f),
+    ],
 )
 
 
@@ -73,9 +76,9 @@ HEADS_BY_RULE = Exercise(
     reference=heads_by_rule,
     task="“h = d_model / 64, but at least 1 and at most 16.” Written as a function, a rule can be held against models. "
     "(Row N4 did.)",
-    inputs=[(512,), (768,), (1600,), (64,), (32,), (8192,), (1024,)],
-    hints=("Three cases: below, between, above.", "`min` and `max`, one inside the other."),
-    mistakes=(
+    inputs=[[512], [768], [1600], [64], [32], [8192], [1024]],
+    hints=["Three cases: below, between, above.", "`min` and `max`, one inside the other."],
+    mistakes=[
         (lambda d: d // 64, "The rule has two bounds. What does it say for 8192, and for 32?"),
         (lambda d: max(1, d // 64), "The lower bound is there. What does the rule say for 8192?"),
         (lambda d: min(16, d // 64), "The upper bound is there. What does the rule say for 32?"),
@@ -83,7 +86,11 @@ HEADS_BY_RULE = Exercise(
         (lambda d: min(16, max(1, d // 16)), "You divide by the bound. By what does the rule divide?"),
         (lambda d: min(16, max(1, 64 // d)), "You divide the wrong way round."),
         (lambda d: min(1, max(16, d // 64)), "`min` and `max` are exchanged: `min(1, …)` is never above 1."),
-    ),
+    ],
+    also_right=[
+        lambda d_model: sorted([1, d_model // 64, 16])[1],
+        lambda d: 1 if d < 64 else 16 if d > 1024 else d // 64,
+    ],
 )
 
 
@@ -98,16 +105,20 @@ PERCENT_WORSE = Exercise(
     minutes=3,
     reference=percent_worse,
     task="“4 % worse” needs a base. Take the best score as 100 %, and a score for which higher is better.",
-    inputs=[(20.0, 25.0), (25.4, 25.8), (7.0, 7.0), (0.0, 3.0), (30.0, 24.0)],
-    hints=("How far apart are the two?", "Divide by what counts as 100 %."),
-    mistakes=(
+    inputs=[[20.0, 25.0], [25.4, 25.8], [7.0, 7.0], [0.0, 3.0], [30.0, 24.0]],
+    hints=["How far apart are the two?", "Divide by what counts as 100 %."],
+    mistakes=[
         (lambda s, b: b - s, "These are *points*: 25.8 and 25.4 BLEU are 0.4 points apart. Per cent of what?"),
         (lambda s, b: (b - s) / b, "That is a share, from 0 to 1. Asked are per cent."),
         (lambda s, b: 100 * (b - s) / s if s else 0.0, "You took the *score* as 100 %. The best one is the base here."),
         (lambda s, b: 100 * (s - b) / b, "The sign is turned: a lower score is worse by a *positive* number."),
         (lambda s, b: 100 * s / b, "That is what is left, in per cent. How much is missing?"),
         (lambda s, b: abs(100 * (b - s) / b), "A score above the “best” is worse by a negative number: no `abs`."),
-    ),
+    ],
+    also_right=[
+        lambda score, best: 100 - 100 * score / best,
+        lambda s, b: (1 - s / b) * 100,
+    ],
 )
 
 
@@ -125,6 +136,11 @@ def columns_of(w_o, order):
     return w_o.unflatten(1, (len(order), -1))[:, order].flatten(1) if w_o.shape[1] % len(order) == 0 else w_o
 
 
+def reorder_by_pieces(w_q, w_o, order):
+    blocks = w_o.chunk(len(order))
+    return torch.stack([w_q[i] for i in order]), torch.cat([blocks[i] for i in order])
+
+
 REORDER_HEADS = Exercise(
     title="Give the heads other numbers",
     difficulty=3,
@@ -132,8 +148,8 @@ REORDER_HEADS = Exercise(
     reference=reorder_heads,
     task="New head i shall be old head order[i], and the layer shall compute what it did. (W_K and W_V go the way of "
     "W_Q, so they are left out.) Row H6 rests on this.",
-    inputs=[
-        (rand(h, d_model, d_k), rand(h * d_v, d_model), order)
+    inputs=lambda rand: [
+        [rand(h, d_model, d_k), rand(h * d_v, d_model), order]
         for h, d_model, d_k, d_v, order in (
             (3, 6, 2, 5, [2, 0, 1]),
             (4, 8, 3, 2, [1, 3, 0, 2]),
@@ -141,12 +157,12 @@ REORDER_HEADS = Exercise(
             (5, 10, 1, 1, [4, 2, 0, 1, 3]),
         )
     ],
-    hints=(
+    hints=[
         "w_q has an axis of heads: index it with the list.",
         "Which rows of w_o belong to head i? Give w_o an axis of heads first.",
         "`w_o.view(h, -1, d_model)`, index, and back to the old shape.",
-    ),
-    mistakes=(
+    ],
+    mistakes=[
         (
             lambda w_q, w_o, order: (w_q[order], w_o),
             "The queries moved, and W_O still expects the old order: each head's output meets the rows of another.",
@@ -174,5 +190,9 @@ REORDER_HEADS = Exercise(
             lambda w_q, w_o, order: (w_q[order], w_o[[*order, *range(len(order), len(w_o))]]),
             "You moved the first h rows of W_O. A head owns d_v rows of it, a whole block.",
         ),
-    ),
+    ],
+    also_right=[
+        reorder_by_pieces,
+        lambda w_q, w_o, order: (w_q[order], w_o.unflatten(0, (len(order), -1))[order].flatten(0, 1)),
+    ],
 )
