@@ -18,7 +18,7 @@ def draw_head_count() -> Figure:
     """Published BLEU, and the accuracy that mhsa.train recorded; each over h, with equal parameters for every h."""
     sweep = recorded("map")
     results = {label: {h: sweep.result(task, h) for h in HEADS} for label, task in TASKS.items()}
-    return plots.sweeps(
+    return plots.panels_with_error_bars(
         {
             "Vaswani et al. 2017, d_model = 512": {"published": {h: (bleu, 0) for h, (bleu, _) in PUBLISHED.items()}},
             "our toy task, d_model = 16": {

@@ -69,7 +69,7 @@ def curves(
 
 
 @rc_context(LOOK)
-def mixtures(
+def convex_hull(
     values: Mapping[str, Sequence[float]], outputs: Mapping[str, Sequence[float]], *, xlabel: str, ylabel: str
 ) -> Figure:
     """Named points of the plane (values), the area of all their weighted averages, and some of these (outputs)."""
@@ -86,7 +86,7 @@ def mixtures(
 
 
 @rc_context(LOOK)
-def tables(
+def heat_tables(
     grids: Mapping[str, Sequence[Sequence[float]]],
     *,
     rows: Sequence[str],
@@ -118,7 +118,7 @@ def tables(
 
 
 @rc_context(LOOK)
-def error_bars(
+def with_prediction(
     x: Sequence[float],
     measured: Mapping[str, Sequence[tuple[float, float]]],
     predicted: Mapping[str, Sequence[float]],
@@ -185,7 +185,7 @@ def points_and_lines(
 
 
 @rc_context(LOOK)
-def sweeps(
+def panels_with_error_bars(
     panels: Mapping[str, Mapping[str, Mapping[float, tuple[float, float]]]], *, xlabel: str, ylabels: Sequence[str]
 ) -> Figure:
     """Panels side by side, by title; in each, for every named series {x: (mean, spread)} a line with error bars."""
@@ -205,7 +205,7 @@ def sweeps(
 
 
 @rc_context(LOOK)
-def falls(series: Mapping[str, Sequence[tuple[float, float]]], *, xlabel: str, ylabel: str) -> Figure:
+def with_error_bars(series: Mapping[str, Sequence[tuple[float, float]]], *, xlabel: str, ylabel: str) -> Figure:
     """For each name (mean, spread) at 0, 1, 2, …: a line with error bars."""
     figure, axes = _axes(xlabel, ylabel)
     for name, points in series.items():
