@@ -1,6 +1,5 @@
-"""mhsa.bench: what runs, how time and memory are counted, what is printed. No test asserts a time."""
+"""mhsa.bench: what runs, and how time and memory are counted. No test asserts a time."""
 
-import json
 import os
 import warnings
 from types import SimpleNamespace
@@ -10,8 +9,8 @@ import torch
 from helpers import same
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from mhsa import MultiHeadAttention, recording
-from mhsa.bench import Shape, __main__, baselines, decode, fast_attention, measure, speed
+from mhsa import MultiHeadAttention
+from mhsa.bench import Shape, baselines, fast_attention, measure, speed
 
 SMALL = Shape(B=2, T=5, d_model=21, num_heads=3, backward=False)
 
@@ -74,26 +73,6 @@ def test_a_measurement_draws_none_of_the_session_s_random_numbers():
     baselines.contestants(SMALL._replace(backward=True))
     fast_attention.measure_pass(SMALL, repeats=1)
     assert torch.equal(torch.rand(5), expected)
-
-
-def read_only(*args, **options):
-    raise OSError(30, "Read-only file system")
-
-
-@pytest.mark.parametrize(
-    "trouble, words",
-    [("gone", "No such file or directory"), ("a folder", "Is a directory"), ("read-only", "Read-only file system")],
-)
-def test_a_file_that_cannot_be_written_is_told_before_minutes_of_work(tmp_path, monkeypatch, trouble, words):
-    file = tmp_path / ("gone/x.json" if trouble == "gone" else "x.json")
-    if trouble == "a folder":
-        file.mkdir()
-    if trouble == "read-only":
-        monkeypatch.setattr(recording, "TemporaryFile", read_only)
-    monkeypatch.setattr(fast_attention, "measure_all", None)
-    with pytest.raises(SystemExit, match=rf"x.json cannot be written \({words}\), so nothing was run") as stopped:
-        __main__.main(["--lesson", "--json", str(file)])
-    assert "\n" not in str(stopped.value)
 
 
 def test_no_round_is_refused():
@@ -232,199 +211,3 @@ def test_a_shape_is_one_whose_heads_divide_it():
     assert len(baselines.shapes_of(**speed.GRID)) == 3 * 5 * 9 * 2
     assert Shape(32, 1024, 512, 8, True).map_fits and not Shape(32, 1024, 768, 12, True).map_fits  # 1 and 1.5 GiB
     assert Shape(1, 100, 1000, 10, False).gflop == pytest.approx(0.8 + 0.04 + 5e-4)  # softmax: 5 a score
-
-
-def test_means_of_ratios_are_geometric():
-    rows = [{"seconds": dict(zip(measure.SPEED_NAMES, seconds))} for seconds in ([2, 3, 1, 6, 4], [8, 6, 1, 3, 4])]
-    assert speed.geometric_means(rows) == pytest.approx(dict(zip(speed.RATIOS, (4, 1, 1))))
-
-
-def test_the_command_prints_every_shape_and_writes_json(tmp_path, capsys):
-    __main__.main(
-        ["--B", "1", "--T", "3", "5", "--d-model", "14", "--num-heads", "2", "3", "--repeats", "1", "--json"]
-        + [str(tmp_path / "out.json")]
-    )
-    out, err = capsys.readouterr()
-    result = json.loads((tmp_path / "out.json").read_text())
-    assert [[row[size] for size in Shape._fields] for row in result["speed"]] == [
-        [1, T, 14, 2, backward] for T in (3, 5) for backward in (False, True)
-    ]
-    assert all(set(row["seconds"]) == set(measure.SPEED_NAMES) for row in result["speed"])
-    assert result["torch"] == torch.__version__ and result["device"] and result["date"] and not result["left_out"]
-    assert "forward+backward (2 shapes)" in out and "4/4" in err and "4/4" not in out
-    assert f"{result['geometric_means']['all']['ours / torch']:.3f}" in out
-
-
-def test_what_is_left_out_is_said(tmp_path, capsys):
-    __main__.main(
-        ["--B", "32", "--T", "1024", "--d-model", "12", "--num-heads", "1", "12", "--gflop", "0", "--json"]
-        + [str(tmp_path / "out.json")]
-    )
-    out = capsys.readouterr().out
-    assert "forward above 0 GFLOP (B x T x d_model x h): 32x1024x12x1\n" in out
-    assert "a score map above 1 GiB (B x T x d_model x h): 32x1024x12x12\n" in out
-    result = json.loads((tmp_path / "out.json").read_text())
-    assert len(result["left_out"]) == 4 and result["speed"] == []
-
-
-def test_the_memory_command_prints_growth(monkeypatch, capsys):
-    fresh = []
-    monkeypatch.setattr(
-        speed,
-        "in_fresh_process",
-        lambda f, shape, name, **options: (
-            fresh.append((shape, name)) or {**shape._asdict(), "name": name, "bytes": 2**20 * shape.T**2}
-        ),
-    )
-    monkeypatch.setattr(baselines, "LARGEST_MAP", 4 * 2 * 16**2)
-    __main__.main(["--memory", "--T", "16", "32", "--num-heads", "2"])
-    lines = [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("  1 ")]
-    assert len(lines) == 24 and len(set(fresh)) == 17  # seven would store too large a map
-    assert lines[0] == ["1", "16", "512", "2", "f", "ours", "256.0", "-"] and lines[1] == [
-        "1",
-        "32",
-        "512",
-        "2",
-        "f",
-        "ours",
-        "1024.0",
-        "4.00",
-    ]
-    assert [line[5] for line in lines if "left" in line] == [
-        "ours,",
-        "looped",
-        "torch",
-        "torch,",
-        "ours,",
-        "looped",
-        "torch,",
-    ]
-
-
-# What lesson 9 measures
-
-TINY = dict(B=[2], T=[3, 5], d_model=[14], num_heads=[1, 7])
-
-
-@pytest.fixture(autouse=True)
-def small_product(monkeypatch):
-    monkeypatch.setitem(fast_attention.PRODUCT, "cpu", 17)
-
-
-def test_a_grid_has_a_row_for_each_shape_and_kind_of_numbers():
-    rows = fast_attention.measure_grid(**TINY, numbers=["float32", "bfloat16"], repeats=1)
-    assert [(row["numbers"], row["T"], row["num_heads"]) for row in rows] == [
-        (numbers, T, h) for numbers in ("float32", "bfloat16") for T in (3, 5) for h in (1, 7)
-    ]
-    for row in rows:
-        assert set(row["seconds"]) == {"explicit", "fused", "product"} and set(row["bytes"]) == {"explicit", "fused"}
-        assert row["kernel"] == "flash_attention_for_cpu" and row["refused"] == {}
-
-
-@pytest.mark.parametrize(
-    "settings, says",
-    [
-        (
-            dict(numbers=["float32", "float16"]),
-            "numbers='float16' is none of these: float32, float32 in TF32, bfloat16",
-        ),
-        (dict(numbers="float"), "numbers='float' is none of these"),
-        (dict(device="mps"), "device='mps' is none of"),
-        (dict(repeats=0), "repeats=0 is not a whole number"),
-        (dict(T=16), "T=16 has type int; a Sequence is needed"),
-        (dict(num_heads=[0]), "num_heads=0 is not a whole number"),
-        (dict(num_heads=[3, 5]), "num_heads=[3, 5] and d_model=[14]: none divides one of these"),
-    ],
-)
-def test_a_bad_grid_is_refused_before_anything_is_measured(settings, says, monkeypatch):
-    monkeypatch.setattr(fast_attention, "contestants", None)
-    with pytest.raises(ValueError) as error:
-        fast_attention.measure_grid(**TINY | settings)
-    assert str(error.value).startswith(says)
-
-
-def test_one_kind_of_numbers_needs_no_list():
-    rows = fast_attention.measure_grid(**TINY | {"T": [3], "num_heads": [1]}, numbers="bfloat16", repeats=1)
-    assert [row["numbers"] for row in rows] == ["bfloat16"]
-
-
-def test_the_code_for_a_gpu_runs_on_a_cpu(monkeypatch, tmp_path, capsys):
-    """--lesson with the settings of a GPU in small: kernels by name, TF32, and texts whose map is too large."""
-    settings = {
-        name: TINY | {key: value for key, value in grid.items() if key in ("numbers", "kernels")}
-        for name, grid in fast_attention.GRIDS["cuda"].items()
-    }
-    monkeypatch.setitem(fast_attention.GRIDS, "cpu", settings)
-    monkeypatch.setattr(baselines, "LARGEST_MAP", 4 * 2 * 7 * 3**2)
-    monkeypatch.setattr(fast_attention, "RECORDED", tmp_path)
-    assert fast_attention.recorded("cpu") is None
-    __main__.main(["--lesson"])
-    result = fast_attention.recorded("cpu")
-    assert result["torch"] == torch.__version__ and result["device"].startswith("CPU") and result["date"]
-    assert [row["numbers"] for row in result["numbers"][::4]] == ["float32", "float32 in TF32", "bfloat16"]
-    narrow, *_, wide = result["heads"]
-    assert set(narrow["seconds"]) == {"explicit", "fused", "flash", "math", "product"}
-    assert set(narrow["refused"]) == {"memory-efficient", "cuDNN"}
-    assert "explicit" not in wide["seconds"] and "explicit" not in wide["bytes"]  # T = 5, h = 7
-    out = capsys.readouterr().out
-    assert out.strip() == fast_attention.report(result) and "cuDNN was refused: " in out
-    assert fast_attention.table(result["heads"]).splitlines()[-1].split()[:6] == ["2", "5", "7", "2", "bfloat16", "-"]
-    assert fast_attention.kernel_table(result["heads"]).splitlines()[-1].split().count("refused") == 2
-
-
-def test_what_is_recorded_is_what_the_grids_measure_now():
-    for device in filter(fast_attention.recorded, fast_attention.GRIDS):
-        result = fast_attention.recorded(device)
-        assert all(result[name] for name in ("device", "date", "torch", "python"))
-        for name, grid in fast_attention.GRIDS[device].items():
-            sizes = {size: values for size, values in grid.items() if size in Shape._fields}
-            shapes = baselines.shapes_of(**sizes, backward=[False])
-            assert [(*(row[size] for size in Shape._fields), row["numbers"]) for row in result[name]] == [
-                (*shape, numbers) for numbers in grid.get("numbers", ["float32"]) for shape in shapes
-            ]
-
-
-def test_float32_products_are_set_and_set_back(monkeypatch):
-    seen = []
-    monkeypatch.setattr(
-        fast_attention,
-        "time_interleaved",
-        lambda *args, **options: seen.append(torch.backends.cuda.matmul.fp32_precision),
-    )
-    before = torch.backends.cuda.matmul.fp32_precision
-    fast_attention.measure_grid(**TINY | {"T": [3], "num_heads": [1]}, numbers=["float32", "float32 in TF32"])
-    assert seen == ["ieee", "tf32"] and torch.backends.cuda.matmul.fp32_precision == before
-
-
-def test_the_share_of_the_speed_is_counted_from_operations():
-    row = dict(B=2, T=5, d_model=14, num_heads=7, product=10, seconds={"fused": 4.0, "product": 0.5})
-    flops = 8 * 2 * 5 * 14**2 + 4 * 2 * 5**2 * 14 + 5 * 2 * 7 * 5**2
-    assert fast_attention.share_of_speed(row, "fused") == pytest.approx(flops / 4 / (2000 / 0.5))
-
-
-@pytest.mark.parametrize("cached", [True, False])
-def test_decoding_equals_one_causal_pass(cached):
-    layer, x = MultiHeadAttention(21, 3, num_kv_heads=1).double(), torch.randn(2, 5, 21, dtype=torch.float64)
-    same(decode(layer, x, cached=cached), layer(x, is_causal=True))
-
-
-def test_with_a_cache_each_step_projects_one_token():
-    layer, x, seen = MultiHeadAttention(21, 3), torch.randn(2, 5, 21), []
-    layer.w_k.register_forward_hook(lambda module, inputs, out: seen.append(out.shape[1]))
-    decode(layer, x)
-    decode(layer, x, cached=False)
-    assert seen == [1, 1, 1, 1, 1, 1, 2, 3, 4, 5]
-
-
-def test_without_a_gpu_cuda_is_refused_plainly(monkeypatch, capsys):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(SystemExit, match="there is no GPU to measure .* Nothing was run"):
-        __main__.main(["--device", "cuda"])
-    assert capsys.readouterr().out == ""
-
-
-@pytest.mark.parametrize("arguments", ["--T 0", "--repeats 0", "--num-heads -1"])
-def test_sizes_below_one_are_refused(arguments, capsys):
-    with pytest.raises(SystemExit):
-        __main__.main(arguments.split())
-    assert "at least 1" in capsys.readouterr().err
