@@ -4,6 +4,7 @@ Faults of the progress file stand in test_progress.py, those of the set-up in te
 test_pretrained.py, of an answer in test_exercise_checks.py, of processes in test_shard.py.
 """
 
+import contextlib
 import inspect
 import json
 import os
@@ -60,7 +61,12 @@ class Kernel:
 
     def children(self) -> list[psutil.Process]:
         """Without multiprocessing's own helper, which ends with the kernel."""
-        return [child for child in self.process.children() if "resource_tracker" not in str(child.cmdline())]
+        found = []
+        for child in self.process.children():
+            with contextlib.suppress(psutil.NoSuchProcess):  # it ended a moment ago
+                if "resource_tracker" not in str(child.cmdline()):
+                    found.append(child)
+        return found
 
     def interrupt(self):
         time.sleep(0.3)  # the cell goes on from "now" to what it is to do
