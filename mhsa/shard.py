@@ -1,7 +1,8 @@
 """The heads of one MultiHeadAttention over n processes (tensor parallel), each of which holds h / n of them.
 
-W_Q, W_K and W_V are cut by columns and W_O by rows, always between two heads: a head is computed where its weights
-lie. What travels is the sum over the heads: of the output going forward, of the input's gradient going backward.
+W_Q, W_K and W_V are cut by columns and W_O by rows, always between two heads: a process computes the heads whose
+weights it holds. Sent is the sum over the heads: of the output in the forward pass, of the input's gradient in the
+backward pass.
 `torchrun --standalone --nproc-per-node 2 -m mhsa.shard` prints what each process holds and sends: by NCCL if there is
 a GPU for each, else by gloo on the CPU. Source: Shoeybi et al. 2019 (Megatron-LM), section 3.
 """
@@ -9,17 +10,11 @@ a GPU for each, else by gloo on the CPU. Source: Shoeybi et al. 2019 (Megatron-L
 import os
 import socket
 import sys
-import time
-import traceback
-from collections.abc import Sequence
 from datetime import timedelta
-from multiprocessing import connection, get_context, parent_process
-from multiprocessing.process import BaseProcess
+from functools import partial
 from pathlib import Path
-from signal import strsignal
 from tempfile import TemporaryDirectory
-from threading import Thread
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -31,6 +26,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from mhsa.checks import check_divides, check_inputs, check_size, check_type
 from mhsa.layers import MultiHeadAttention
+from mhsa.processes import leave, run_processes
 
 
 class Share(NamedTuple):
@@ -143,64 +139,15 @@ def run_sharded(layer: MultiHeadAttention, query: Tensor, num_processes: int = 2
     )
     check_size("query.numel()", query.numel())
     check_size("timeout", timeout)
-    spawn = get_context("spawn")
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as name:
+        folder = Path(name)
         try:
-            torch.save((layer, query), Path(folder, "job"))
-            _load(Path(folder, "job"), type(layer), torch.nn.Linear)  # as each process will
+            torch.save((layer, query), folder / "job")
+            _load(folder / "job", type(layer), torch.nn.Linear)  # as each process will
         except Exception as error:  # pickle raises several kinds
             raise ValueError(f"layer cannot be sent to other processes: {error}; without its hooks it can") from error
-        processes = [
-            spawn.Process(
-                target=_work,
-                args=(rank, num_processes, folder, timeout, type(layer)),
-                daemon=True,
-                name=f"process {rank} of {num_processes}",
-            )
-            for rank in range(num_processes)
-        ]
-        try:
-            for rank, process in enumerate(processes):
-                Path(folder, f"log{rank}").touch()  # also if it fails before it writes
-                process.start()
-            _wait(processes, folder, timeout)
-        finally:
-            for process in [p for p in processes if p.pid is not None]:  # those that were started
-                process.kill()
-                process.join()
-        return _load(Path(folder, "report"), ShardReport, Share)
-
-
-def _wait(processes: Sequence[BaseProcess], folder: str, timeout: int) -> None:
-    """Return when all have ended well; raise as soon as one has not."""
-    deadline = time.monotonic() + timeout
-    while True:
-        codes = [process.exitcode for process in processes]  # None while it runs, -signal
-        if any(codes):
-            raise RuntimeError("\n".join(_failures(processes, codes, folder)) + "\nThe others were ended too.")
-        if None not in codes:
-            return
-        if (left := deadline - time.monotonic()) <= 0:
-            raise TimeoutError(f"{len(processes)} processes were not done after {timeout} s, and were ended")
-        connection.wait([process.sentinel for process, code in zip(processes, codes) if code is None], left)
-
-
-def _failures(processes: Sequence[BaseProcess], codes: list[int | None], folder: str) -> list[str]:
-    """Those that were killed; if none was, those that failed, with what they printed."""
-    killed = [
-        f"{process.name} was ended by signal {-code} ({strsignal(-code)})"
-        for process, code in zip(processes, codes)
-        if code and code < 0
-    ]
-    unsaid = (
-        'It printed nothing. Does the script call run_sharded() under `if __name__ == "__main__":`? '
-        "Is the layer's class in a file?"
-    )  # not in a notebook: a new process cannot find it
-    return killed or [
-        f"{process.name} failed:\n{Path(folder, f'log{rank}').read_text() or unsaid}"
-        for rank, (process, code) in enumerate(zip(processes, codes))
-        if code
-    ]
+        run_processes(partial(_work, num_processes, folder, timeout, type(layer)), num_processes, folder, timeout)
+        return _load(folder / "report", ShardReport, Share)
 
 
 def _load(file: Path, *kinds: type) -> Any:
@@ -211,40 +158,17 @@ def _load(file: Path, *kinds: type) -> Any:
         return torch.load(file, weights_only=True)
 
 
-def _work(rank: int, num_processes: int, folder: str, timeout: int, kind: type[MultiHeadAttention]) -> None:
-    """What a started process does. What it prints goes to a file, which the starting process reads if it fails."""
-    with open(Path(folder, f"log{rank}"), "w") as log:
-        os.dup2(log.fileno(), 1)
-        os.dup2(log.fileno(), 2)
-    Thread(target=_end_with_parent, daemon=True).start()
+def _work(num_processes: int, folder: Path, timeout: int, kind: type[MultiHeadAttention], rank: int) -> None:
+    """What each new process does; the first one writes the report."""
     loopback = next(name for _, name in socket.if_nameindex() if name.startswith("lo"))
     os.environ["GLOO_SOCKET_IFNAME"] = loopback  # no look-up of the host's name
-    try:
-        layer, query = _load(Path(folder, "job"), kind, torch.nn.Linear)
-        # A file needs no free port, and FileStore, unlike its URL, takes any name
-        store = dist.FileStore(str(Path(folder, "store")), num_processes)  # pyright: ignore  (documented)
-        dist.init_process_group(store=store, rank=rank, world_size=num_processes, timeout=timedelta(seconds=timeout))
-        report = run_in_group(layer, query)
-        if rank == 0:
-            torch.save(report, Path(folder, "report"))
-        _leave(0)
-    except Exception:
-        traceback.print_exc()
-        _leave(1)
-
-
-def _leave(code: int) -> NoReturn:
-    """At once: now and then torch's threads abort a Python that takes itself apart first."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
-
-
-def _end_with_parent() -> None:
-    parent = parent_process()
-    assert parent
-    parent.join()
-    os._exit(1)
+    layer, query = _load(folder / "job", kind, torch.nn.Linear)
+    # A file needs no free port, and FileStore, unlike its URL, takes any name
+    store = dist.FileStore(str(folder / "store"), num_processes)  # pyright: ignore  (documented)
+    dist.init_process_group(store=store, rank=rank, world_size=num_processes, timeout=timedelta(seconds=timeout))
+    report = run_in_group(layer, query)
+    if rank == 0:
+        torch.save(report, folder / "report")
 
 
 def main() -> None:
@@ -260,7 +184,7 @@ def main() -> None:
             f"B=1, T=128, d_model=512, h=8, float32: {nbytes:,} bytes of weights\n{report}\n"
             f"largest difference from one process: {(report.out - alone).abs().max():.0e}"
         )
-    _leave(0)
+    leave(0)
 
 
 if __name__ == "__main__":

@@ -113,7 +113,7 @@ def test_the_table_shows_every_figure_of_every_process():
     ],
 )
 def test_refused_before_a_process_starts(arguments, message, monkeypatch):
-    monkeypatch.setattr("mhsa.shard.get_context", None)
+    monkeypatch.setattr("mhsa.processes.get_context", None)
     with pytest.raises(ValueError, match=message):
         run_sharded(**{"layer": MultiHeadAttention(8, 4), "query": torch.zeros(1, 5, 8)} | arguments)
 
@@ -124,7 +124,7 @@ def test_refused_before_a_process_starts(arguments, message, monkeypatch):
     ids=["lambda", "built in", "function"],
 )
 def test_a_layer_with_a_hook_is_refused(hook, words, monkeypatch):
-    monkeypatch.setattr("mhsa.shard._wait", None)
+    monkeypatch.setattr("mhsa.shard.run_processes", None)
     layer = MultiHeadAttention(8, 4)
     layer.register_forward_hook(hook)
     with pytest.raises(ValueError, match=f"layer cannot be sent to other processes: {words}; without its hooks it can"):
@@ -165,7 +165,7 @@ def test_a_script_without_the_main_guard_is_told_of_it(tmp_path):
         env=os.environ | {"PYTHONPATH": f"{ROOT}:{os.environ['PYTHONPATH']}"},
     )
     assert run.returncode == 1
-    assert 'It printed nothing. Does the script call run_sharded() under `if __name__ == "__main__":`?' in run.stderr
+    assert 'It printed nothing. Does the script start it under `if __name__ == "__main__":`?' in run.stderr
 
 
 def test_one_killed_in_the_middle_ends_the_other():

@@ -1,19 +1,16 @@
 """All heads of a model on one sentence: a thumbnail each, named by its pattern, and the map of one of them."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from mhsa.draw.colors import HEADS, KEY, QUERY, text_on, weight_color
-from mhsa.draw.heads import weight_cell
 from mhsa.draw.image import FINE, contact_sheet, weight_image
 from mhsa.draw.svg import INK, LINE, MUTED, PAPER, Svg, el, keyed, picture, text
+from mhsa.draw.token_map import FEW, most, token_map, with_places
 
 WIDTH, MARGIN, GUTTER, TOP = 872, 16, 24, 62
 GAP, STRIP = 4, 13  # between thumbnails; the name over each
-WORD = 62  # room for a token's name
-FEW = 24  # tokens read cell by cell; more: row by row
 PATTERNS = {
     "previous": "prev",
     "next": "next",
@@ -61,7 +58,6 @@ def draw_real_heads(
     line over the thumbnails. With few tokens the map stands beside them, with many below.
     """
     L, h, T, _ = weights.shape
-    named = _with_places(tokens)
     side = _side(T)
     below = TOP + L * (STRIP + side + GAP)
     name = names[layer - 1][head]
@@ -73,10 +69,10 @@ def draw_real_heads(
         _legend(below + 118),
     ]
     x, y = (MARGIN + GUTTER + h * (side + GAP) + 12, 26) if T <= FEW else (MARGIN, below + 172)
-    draw_map = _by_cell if T <= FEW else _by_row
-    parts, bottom = draw_map(tokens, named, weights[layer - 1, head], x, y + 12)
-    row = weights[layer - 1, head, -1]
-    desc = f"{' '.join(tokens)}. {note} In this map {named[-1]} reads most: {_most(named, row)}."
+    read = weights[layer - 1, head]
+    parts, bottom = token_map(tokens, read, x, y + 12, WIDTH - MARGIN)
+    named = with_places(tokens)
+    desc = f"{' '.join(tokens)}. {note} In this map {named[-1]} reads most: {most(named, read[-1])}."
     return picture(
         WIDTH,
         max(below + 148, bottom + 12),
@@ -177,100 +173,6 @@ def _legend(y: float) -> Svg:
             ]
         )
     )
-
-
-def _by_cell(
-    tokens: Sequence[str], named: Sequence[str], weights: np.ndarray, x: float, y: float
-) -> tuple[list[Svg], float]:
-    T, left, top = len(tokens), x + WORD + 8, y + WORD + 8
-    cell = min(36, int((WIDTH - MARGIN - left) // T))
-    rows, columns = _words(tokens, left, top, cell)
-    parts = _edges(left, top, cell * T)
-    for i in range(T):
-        parts += [
-            keyed(" ".join(f"{i},{k}" for k in range(T)), _row_label(named, weights, i), rows[i]),
-            keyed(" ".join(f"{q},{i}" for q in range(T)), _column_label(named, weights, i), columns[i]),
-        ]
-    for q, row in enumerate(weights.tolist()):
-        parts += [
-            keyed(
-                f"{q},{k}",
-                f"{named[q]} (query) reads {named[k]} (key), weight {weight:.2f}",
-                weight_cell(weight, left + k * cell, top + q * cell, cell),
-            )
-            for k, weight in enumerate(row)
-        ]
-    return parts, top + cell * T
-
-
-def _by_row(
-    tokens: Sequence[str], named: Sequence[str], weights: np.ndarray, x: float, y: float
-) -> tuple[list[Svg], float]:
-    """One picture for the cells; what is pointed at is a row, or the name of a column."""
-    T = len(tokens)
-    tiers = 1 if T <= 70 else 2
-    left, top = x + tiers * WORD + 8, y + tiers * WORD + 8
-    cell = min(20, (WIDTH - MARGIN - left) / T)
-    rows, columns = _words(tokens, left, top, cell, tiers)
-    parts = [
-        weight_image(weights, left, top, cell * T, cell * T, image_rendering="pixelated"),
-        *_edges(left, top, cell * T),
-    ]
-    clear = {"fill": PAPER, "fill_opacity": 0}
-    for i in range(T):
-        strip = el("rect", x=left + i * cell, y=y, width=cell, height=top - y + cell * T, **clear)
-        parts.append(keyed(f"k{i}", _column_label(named, weights, i), strip, columns[i]))
-    for i in range(T):  # over the columns: in the map a row is meant
-        strip = el("rect", x=x, y=top + i * cell, width=left - x + cell * T, height=cell, **clear)
-        parts.append(keyed(f"q{i}", _row_label(named, weights, i), strip, rows[i]))
-    return parts, top + cell * T
-
-
-def _words(tokens: Sequence[str], left: float, top: float, cell: float, tiers: int = 1) -> tuple[list[Svg], list[Svg]]:
-    """The tokens beside the rows and, upright, over the columns; in two tiers every second one stands further out."""
-    rows, columns, size = [], [], 12 if cell >= 16 else 11 if tiers == 1 else 10
-    for i, token in enumerate(tokens):
-        word, away = token if len(token) <= 9 else token[:8] + "…", 6 + i % tiers * WORD
-        x, y = left + (i + 0.5) * cell, top + (i + 0.5) * cell
-        row, column = (
-            text(word, at, base, size=size, anchor=anchor, transform=turn)
-            for at, base, anchor, turn in (
-                (left - away, y + size / 3, "end", None),
-                (x + size / 3, top - away, "start", f"rotate(-90 {x + size / 3:.2f} {top - away:.2f})"),
-            )
-        )
-        if i % tiers:
-            row = Svg(el("line", x1=left - away + 2, x2=left - 4, y1=y, y2=y, stroke=LINE, stroke_width=0.5) + row)
-            column = Svg(el("line", x1=x, x2=x, y1=top - away + 2, y2=top - 4, stroke=LINE, stroke_width=0.5) + column)
-        rows.append(row)
-        columns.append(column)
-    return rows, columns
-
-
-def _edges(left: float, top: float, length: float) -> list[Svg]:
-    return [
-        el("rect", x=left - 4, y=top, width=3, height=length, fill=QUERY),
-        el("rect", x=left, y=top - 4, width=length, height=3, fill=KEY),
-    ]
-
-
-def _with_places(tokens: Sequence[str]) -> list[str]:
-    """A token that comes more than once is named with its place, from 0."""
-    count = Counter(tokens)
-    return [f"{token} ({i})" if count[token] > 1 else token for i, token in enumerate(tokens)]
-
-
-def _most(named: Sequence[str], weights: np.ndarray) -> str:
-    order = np.argsort(-weights, kind="stable")[:3]
-    return ", ".join(f"{named[i]} {weights[i]:.2f}" for i in order)
-
-
-def _row_label(named: Sequence[str], weights: np.ndarray, q: int) -> str:
-    return f"{named[q]} (query) reads most: {_most(named, weights[q])}"
-
-
-def _column_label(named: Sequence[str], weights: np.ndarray, k: int) -> str:
-    return f"{named[k]} (key) is read most by: {_most(named, weights[:, k])}; mean {weights[:, k].mean():.2f}"
 
 
 def _strongest(scores: Mapping[str, np.ndarray], i: int, j: int) -> str:
