@@ -1,4 +1,4 @@
-"""The frame of the explorers and explore.heads(), without a browser."""
+"""What all explorers share, and explore.heads(), without a browser."""
 
 import random
 import re

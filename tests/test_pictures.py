@@ -1,4 +1,4 @@
-"""The generated pictures of assets/: fresh, readable without eyes, and true."""
+"""The generated pictures of assets/: up to date, described in words, and true."""
 
 import os
 import re

@@ -133,6 +133,7 @@ CODE = [
     ROOT / "course.py",
     *ROOT.glob("mhsa/**/*.py"),
     *ROOT.glob("tests/notebooks/*.py"),
+    *ROOT.glob("tests/offline/*.py"),
     *ROOT.glob(".jupyter/*.py"),
     *ROOT.glob("assets/**/*.py"),
     *ROOT.glob("tests/classroom/*.py"),

@@ -1,4 +1,4 @@
-"""mhsa.shard: equal to one process, what is held and sent, and that nothing survives a process that dies."""
+"""mhsa.shard: equal to one process, what is held and sent, and that no process is left when one fails."""
 
 import os
 import signal
@@ -50,7 +50,7 @@ def without_network(monkeypatch, tmp_path):
 
     The folder for temporary files may have any name.
     """
-    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests" / "notebooks"))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests" / "offline"))
     odd = tmp_path / "Übung 1 it's 100% #1"
     odd.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(odd))

@@ -1,4 +1,4 @@
-"""Weights as an embedded picture (PNG): thousands of cells at the price of one element."""
+"""Weights as an embedded picture (PNG): thousands of cells in one element, which a page draws at once."""
 
 from base64 import b64encode
 from io import BytesIO

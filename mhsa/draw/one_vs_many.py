@@ -1,4 +1,4 @@
-"""One head and several beside each other: what one query reads, what is read out, and what a head hands over."""
+"""One head and several beside each other: the weights of one query, its output, and each head's part of it."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""A tensor on its way through the head split: every step in small, and one of them large with its memory."""
+"""A tensor in each step of the head split: all of them small, and one large with its memory."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple

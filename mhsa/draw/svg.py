@@ -1,7 +1,7 @@
 """SVG as text. One text serves the live view, the stored still, the README and slides.
 
-Colours name JupyterLab's theme variables with a fallback: live in JupyterLab they follow the theme; in a still, shown
-as an image, no variable reaches inside, and the fallbacks paint ink on light paper.
+Colours name JupyterLab's theme variables with a fallback: live in JupyterLab they follow the theme; a still is shown
+as an image, which has no variables, and the fallbacks give dark text on a light ground.
 """
 
 import re

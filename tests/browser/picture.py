@@ -5,12 +5,18 @@ from pathlib import Path
 
 from lab import ROOT, chromium, jupyterlab
 
-with tempfile.TemporaryDirectory() as folder, chromium() as browser, jupyterlab(browser, Path(folder)) as lab:
-    page = lab.open("02_many_heads.ipynb", device_scale_factor=2)
-    lab.run_all(page)
-    explorer = page.locator(".mhsa-explorer").first
-    explorer.locator(".noUi-handle").nth(1).focus()
-    page.keyboard.press("ArrowRight")
-    explorer.locator("[aria-label^='head 1: lost (query) reads her']").click()
-    page.wait_for_timeout(500)
-    explorer.screenshot(path=ROOT / "assets/heads_explorer.png")
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder, chromium() as browser, jupyterlab(browser, Path(folder)) as lab:
+        page = lab.open("02_many_heads.ipynb", device_scale_factor=2)
+        lab.run_all(page)
+        explorer = page.locator(".mhsa-explorer").first
+        explorer.locator(".noUi-handle").nth(1).focus()
+        page.keyboard.press("ArrowRight")
+        explorer.locator("[aria-label^='head 1: lost (query) reads her']").click()
+        page.wait_for_timeout(500)
+        explorer.screenshot(path=ROOT / "assets/heads_explorer.png")
+
+
+if __name__ == "__main__":
+    main()

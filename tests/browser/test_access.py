@@ -1,4 +1,4 @@
-"""Eyes and hands unlike ours: every explorer, quiz and form by axe and by keyboard alone, in both themes, at 400 %."""
+"""Accessibility: every explorer, quiz and form by axe and by keyboard alone, in both themes, at 400 %."""
 
 import re
 

@@ -1,6 +1,7 @@
-"""Every program that the tests start, the lessons' kernels above all, runs without network: see sitecustomize.py."""
+"""Every program that the tests start, the lessons' kernels above all, runs without network: see tests/offline."""
 
 import os
 from pathlib import Path
 
-os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+OFFLINE = Path(__file__).parents[1] / "offline"
+os.environ["PYTHONPATH"] = os.pathsep.join([str(OFFLINE), *filter(None, [os.environ.get("PYTHONPATH")])])

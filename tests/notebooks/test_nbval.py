@@ -1,4 +1,4 @@
-"""The stored notebooks are compared strictly, and `refresh` stores what a reader can see without a kernel."""
+"""Stored notebooks are compared strictly, and `refresh` stores what can be read without a kernel."""
 
 import re
 import subprocess

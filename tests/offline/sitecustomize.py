@@ -1,4 +1,4 @@
-"""Python imports this by itself where this folder is on PYTHONPATH (see conftest.py): it cuts off the network."""
+"""Python imports this by itself where this folder is on PYTHONPATH: what runs then reaches this machine alone."""
 
 import sys
 
