@@ -18,7 +18,7 @@ from torch.nn import functional as F
 from mhsa import split_heads
 from mhsa.exercises import cells, exercises
 from mhsa.exercises.judge import check_answer
-from mhsa.exercises.outcome import tensors
+from mhsa.exercises.outcome import tensors_in
 from mhsa.lessons import WITH_EXERCISES
 
 LESSONS = [importlib.import_module(f"mhsa.exercises.{lesson.name}") for lesson in WITH_EXERCISES]
@@ -143,8 +143,10 @@ def test_inputs_depend_on_the_exercise_alone():
     """Made again, in another order and without the exercises before it, they hold the same numbers."""
     for name in ("MULTI_HEAD", "SCORES_BTHD", "DOT_SCORES"):
         again = dataclasses.replace(ALL[name])
-        assert all(torch.equal(x, y) for x, y in zip(tensors(again.cases), tensors(ALL[name].cases), strict=True))
-    first = [tensors(ALL[name].cases)[0].flatten()[:7] for name in ("DOT_SCORES", "TO_WEIGHTS", "ATTEND", "MULTI_HEAD")]
+        assert all(torch.equal(x, y) for x, y in zip(tensors_in(again.cases), tensors_in(ALL[name].cases), strict=True))
+    first = [
+        tensors_in(ALL[name].cases)[0].flatten()[:7] for name in ("DOT_SCORES", "TO_WEIGHTS", "ATTEND", "MULTI_HEAD")
+    ]
     assert all(not torch.equal(x, y) for x, y in combinations(first, 2))
 
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 from test_exercises import ALL
 
+from mhsa.exercises.difference import tensor_difference
 from mhsa.exercises.judge import check_answer
-from mhsa.exercises.outcome import leaf_difference
 
 
 def one_less(p):
@@ -167,7 +167,7 @@ def test_an_answer_that_is_rounded_is_told_with_the_digits_that_differ():
     ],
 )
 def test_two_numbers_that_differ_look_different(got, want):
-    came, due = leaf_difference(*torch.tensor([got, want], dtype=torch.float64), 0)
+    came, due = tensor_difference(*torch.tensor([got, want], dtype=torch.float64), 0)
     assert came.split()[0] != due
 
 

@@ -1,37 +1,34 @@
 """Find the words for an answer: right, not written yet, a known mistake, or the first difference."""
 
-import builtins
-import contextlib
-import dataclasses
+from __future__ import annotations
+
 import inspect
-import io
+from typing import TYPE_CHECKING
 
 import torch
 
-from mhsa.exercises.outcome import SINGLE, Outcome, describe, difference, gradients, in_float32, observe, tensors
+from mhsa.exercises.compare import Comparison, Trial, compare
+from mhsa.exercises.outcome import Outcome, tensors_in
+from mhsa.exercises.sandbox import Printed, sandbox
 from mhsa.exercises.timeout import run_with_timeout
+
+if TYPE_CHECKING:
+    from mhsa.exercises.exercise import Exercise
 
 PRINTED_LINES = 12  # shown of what the learner's function prints
 
 
-def check_answer(exercise, answer, seconds: int | float = 5) -> tuple[bool, str]:
+def check_answer(exercise: Exercise, answer: object, seconds: int | float = 5) -> tuple[bool, str]:
     """(is it right, what to tell the learner). Any answer may come; nothing is raised but a kernel interrupt."""
     printed = Printed()
     try:
-        with (
-            contextlib.redirect_stdout(printed),
-            nobody_types(),
-            torch.random.fork_rng(devices=[]),
-            float64_by_default(),
-        ):
+        with sandbox(printed):
             right, text = run_with_timeout(lambda: _check(exercise, answer, printed), seconds)
     except TimeoutError as late:
-        right, text = (
-            False,
-            (
-                f"No answer after {seconds:g} seconds. Is there a loop that never ends? If your code is only slow, "
-                f"give it time: ex.{exercise.name}.check({exercise.answer_name}, seconds=60)."
-            ),
+        right = False
+        text = (
+            f"No answer after {seconds:g} seconds. Is there a loop that never ends? If your code is only slow, "
+            f"give it time: ex.{exercise.name}.check({exercise.answer_name}, seconds=60)."
         )
         if late.args[0]:
             text += " It could not be stopped: restart the kernel before you go on."
@@ -44,92 +41,32 @@ def check_answer(exercise, answer, seconds: int | float = 5) -> tuple[bool, str]
     return right, text
 
 
-class Printed(io.StringIO):
-    """Keeps the beginning of what is printed: an endless loop may print without end."""
-
-    def write(self, text: str) -> int:
-        return super().write(text) if self.tell() < 10_000 else len(text)
-
-
-@contextlib.contextmanager
-def nobody_types():
-    """input() would wait for ever: an error says so instead."""
-
-    def refuse(prompt=""):
-        raise RuntimeError("input() waits for someone to type. A check cannot: use the arguments")
-
-    before, builtins.input = builtins.input, refuse
-    try:
-        yield
-    finally:
-        builtins.input = before
+def _check(exercise: Exercise, answer: object, printed: Printed) -> tuple[bool, str]:
+    refusal = refuse(exercise, answer)
+    if refusal:
+        return False, refusal
+    comparison = compare(exercise, answer)
+    printed_once = printed.tell()
+    wrong = diagnose(comparison)
+    printed.truncate(printed_once)  # later calls print the same again
+    return not wrong, wrong or right_message(comparison)
 
 
-@contextlib.contextmanager
-def float64_by_default():
-    """A learner's torch.zeros(...) then has the inputs' type."""
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    try:
-        yield
-    finally:
-        torch.set_default_dtype(before)
-
-
-def _check(exercise, answer, printed: Printed) -> tuple[bool, str]:
-    refused = no_answer(exercise, answer)
-    if refused:
-        return False, refused
-    got = outcomes(exercise, answer)
-    if any("type" in outcome.error for outcome in got):  # it mixes the inputs' float64 with its own float32
-        exercise = dataclasses.replace(exercise, inputs=in_float32(exercise.cases))
-        got = outcomes(exercise, answer)
-    want = outcomes(exercise, exercise.reference)
-    heard = printed.tell()
-    wrong = what_is_wrong(exercise, answer, got, want)
-    printed.truncate(heard)  # later calls print the same again
-    return not wrong, wrong or praise(exercise, got, want)
-
-
-def what_is_wrong(exercise, answer, got: list[Outcome], want: list[Outcome]) -> str:
-    if all(outcome.unwritten for outcome in got):
-        return not_written(exercise, error=bool(got[0].error))
-    for g, w in zip(got, want):
-        wrapped = comma(g, w)
-        if wrapped:
-            return known_mistake(exercise, got) or f"Not yet. {wrapped}"
-    for i, (g, w) in enumerate(zip(got, want)):
-        if not g.leaves or difference(g.leaves, w.leaves, exercise.tolerance):
-            if exercise.given and same(exercise, got, outcomes(exercise, exercise.given)):
-                return f"Not written yet: {exercise.answer_name} still does what the given code does."
-            return known_mistake(exercise, got) or first_difference(exercise, i, g, w)
-    for g, inputs in zip(got, exercise.cases):
-        if g.changed:
-            return (
-                f"The result is right, but your function changes its input {' and '.join(g.changed)}, "
-                f"which its caller may still need. That happens on {describe(inputs, exercise.input_names)}. "
-                "Look for `+=`, an assignment to x[...] or x.name, or a method that changes x (`add_`, `append`)."
-            )
-    if any(g.plain for g in got):  # no tensor, so no gradient: praise() remarks on it
-        return ""
-    ours, right = all_gradients(exercise, answer), all_gradients(exercise, exercise.reference)
-    wrong = wrong_gradient(exercise, ours, right, allowed(exercise, got, want))
-    return wrong and (known_mistake(exercise, got, ours) or wrong)
-
-
-def no_answer(exercise, answer) -> str:
+def refuse(exercise: Exercise, answer: object) -> str:
     """Why this cannot be an answer: the wrong kind of thing, or a function that cannot take the inputs."""
     name, kind = exercise.answer_name, type(answer).__name__
     if answer is None or answer is ...:
         return not_written(exercise)
     if exercise.asks_value:
-        return f"A value is asked here, and this is {a(kind)}. Pass what it returns." if callable(answer) else ""
+        if callable(answer):
+            return f"A value is asked here, and this is {with_article(kind)}. Pass what it returns."
+        return ""
     if inspect.isclass(answer):
         return f"A function is asked here, and {answer.__name__} is a class. Pass a function."
     if not callable(answer):
         return (
             f"Pass the function itself, without calling it: ex.{exercise.name}.check({name}). "
-            f"This is {a(kind)}, perhaps what it returned."
+            f"This is {with_article(kind)}, perhaps what it returned."
         )
     for word, instead, found in (("yield", "return", inspect.isgeneratorfunction), ("async def", "def", is_async)):
         if found(answer):
@@ -143,106 +80,41 @@ def no_answer(exercise, answer) -> str:
     return ""
 
 
-def a(kind: str) -> str:
-    return f"{'an' if kind[:1] in 'aeiouAEIOU' else 'a'} {kind}"
-
-
-def is_async(answer) -> bool:
+def is_async(answer: object) -> bool:
     return inspect.iscoroutinefunction(answer) or inspect.isasyncgenfunction(answer)
 
 
-def comma(got: Outcome, want: Outcome) -> str:
-    """What to say of a tuple or list where one tensor or one number is due, or nothing."""
-    if got.kind not in ("tuple", "list") or want.kind in ("tuple", "list") or len(got.leaves) != 1:
+def diagnose(comparison: Comparison) -> str:
+    """What is wrong, or nothing."""
+    exercise, got, wrong = comparison.exercise, comparison.got, comparison.first_wrong
+    if all(outcome.unwritten for outcome in got):
+        return not_written(exercise, error=bool(got[0].error))
+    for trial in comparison.trials:
+        wrapped = wrapped_result(trial.got, trial.want)
+        if wrapped:
+            return known_mistake(comparison) or f"Not yet. {wrapped}"
+    if wrong and exercise.given and comparison.equals(exercise.given):
+        return f"Not written yet: {exercise.answer_name} still does what the given code does."
+    if wrong:
+        return known_mistake(comparison) or wrong_result(exercise, wrong)
+    for trial in comparison.trials:
+        if trial.got.changed:
+            return changed_input(exercise, trial)
+    if any(outcome.no_tensor for outcome in got):  # so no gradient: right_message() remarks on it
         return ""
-    [inside], [due] = got.leaves, want.leaves
-    if isinstance(inside, str) or isinstance(due, str):
-        return ""
-    if due.dim() == 0 and got.plain and inside.numel() > 1:
-        return "Several numbers came. A comma begins a new one in Python: write 1,234,567 as 1234567 or 1_234_567."
-    if not got.plain or due.dim() == 0 and inside.numel() == 1:  # a list of rows of numbers is a fine map
-        what = "tensor" if due.dim() else "number"
-        return f"A {got.kind} came, with the {what} inside. Is there a comma or a bracket too much? Return the {what}."
-    return ""
+    gradient = wrong_gradient(comparison)
+    return gradient and (known_mistake(comparison, in_gradients=True) or gradient)
 
 
-def run(exercise):
-    """(answer, *inputs) -> result."""
-    return exercise.run or (lambda answer, *inputs: answer(*inputs) if callable(answer) else answer)
-
-
-def outcomes(exercise, answer) -> list[Outcome]:
-    return [observe(run(exercise), answer, inputs, exercise.input_names) for inputs in exercise.cases]
-
-
-def all_gradients(exercise, answer) -> list:
-    return [gradients(run(exercise), answer, inputs) for inputs in exercise.cases]
-
-
-def same(exercise, got: list[Outcome], known: list[Outcome]) -> bool:
-    return all(
-        g.error == k.error
-        and g.unwritten == k.unwritten
-        and len(g.leaves) == len(k.leaves)
-        and not difference(g.leaves, k.leaves, exercise.tolerance)
-        for g, k in zip(got, known)
-    )
-
-
-def same_gradients(ours: list, theirs: list, tolerance: float) -> bool:
-    return all(
-        not difference(a, b, tolerance) if isinstance(a, list) and isinstance(b, list) else type(a) is type(b)
-        for a, b in zip(ours, theirs)
-    )
-
-
-def known_mistake(exercise, got: list[Outcome], got_gradients: list | None = None) -> str:
+def known_mistake(comparison: Comparison, in_gradients: bool = False) -> str:
     """The message of the known mistake that does on every input what the answer does, or nothing."""
-    for wrong, message in exercise.mistakes:
-        if same(exercise, got, outcomes(exercise, wrong)) and (
-            got_gradients is None
-            or same_gradients(got_gradients, all_gradients(exercise, wrong), max(exercise.tolerance, SINGLE))
-        ):
+    for mistake, message in comparison.exercise.mistakes:
+        if comparison.equals(mistake) and (not in_gradients or comparison.equals_in_gradients(mistake)):
             return f"Not yet. {message}"
     return ""
 
 
-def wrong_gradient(exercise, ours: list, right: list, tolerance: float) -> str:
-    for inputs, found, expected in zip(exercise.cases, ours, right):
-        where = describe(inputs, exercise.input_names)
-        if expected is None:  # a mask or a count has no gradient
-            continue
-        if found is None:
-            return (
-                "The values are right, but no gradient flows back to the inputs, so a layer could not learn. Look "
-                "for detach, .data, no_grad, item, tolist, numpy, or torch.tensor(...) around a tensor."
-            )
-        if isinstance(found, str):
-            return (
-                f"The values are right, but the backward pass fails on {where}:\n  {found}\n"
-                "Look for a step that leaves torch (numpy, math) or writes over a tensor (`*=`, `..._()`)."
-            )
-        wrong = difference(found, expected, tolerance)
-        if wrong:
-            return (
-                f"The values are right, but the gradient is not, on {where}: {wrong[0]}; expected {wrong[1]}. "
-                "Look for a step that cuts the gradient, or divides zero by zero."
-            )
-    return ""
-
-
-def allowed(exercise, got: list[Outcome], want: list[Outcome]) -> float:
-    """The tolerance, wider where the answer has float32 in place of float64."""
-    single = any(
-        x.dtype != torch.float64
-        for g, w in zip(got, want)
-        for x, y in zip(tensors(g.leaves), tensors(w.leaves))
-        if y.is_floating_point()
-    )
-    return max(exercise.tolerance, SINGLE) if single else exercise.tolerance
-
-
-def not_written(exercise, error: bool = False) -> str:
+def not_written(exercise: Exercise, error: bool = False) -> str:
     if exercise.asks_value:
         return "Not written yet: put your answer in place of the three dots."
     if error:
@@ -250,33 +122,101 @@ def not_written(exercise, error: bool = False) -> str:
     return f"Not written yet: {exercise.answer_name} returns nothing. If you have written it, is there a return?"
 
 
-def first_difference(exercise, i: int, got: Outcome, want: Outcome) -> str:
+def wrapped_result(got: Outcome, want: Outcome) -> str:
+    """What to say of a tuple or list where one tensor or one number is due, or nothing."""
+    kind = got.type_name
+    if kind not in ("tuple", "list") or want.type_name in ("tuple", "list") or len(got.values) != 1:
+        return ""
+    [inside], [due] = got.values, want.values
+    if isinstance(inside, str) or isinstance(due, str):
+        return ""
+    if due.dim() == 0 and got.no_tensor and inside.numel() > 1:
+        return "Several numbers came. A comma begins a new one in Python: write 1,234,567 as 1234567 or 1_234_567."
+    if not got.no_tensor or due.dim() == 0 and inside.numel() == 1:  # a list of rows of numbers is a fine map
+        what = "tensor" if due.dim() else "number"
+        return f"A {kind} came, with the {what} inside. Is there a comma or a bracket too much? Return the {what}."
+    return ""
+
+
+def wrong_result(exercise: Exercise, trial: Trial) -> str:
     """What came and what is expected; where a value is asked, what is expected is not told."""
-    wrong = difference(got.leaves, want.leaves, exercise.tolerance)
+    got, difference = trial.got, trial.difference
     if exercise.asks_value:
-        return f"Not yet. This is not right: {wrong[0] if got.leaves and wrong else a(got.kind)}."
-    text = f"Not yet. On {describe(exercise.cases[i], exercise.input_names)}"
+        came = difference.came if got.values and difference else with_article(got.type_name)
+        return f"Not yet. This is not right: {came}."
+    text = f"Not yet. On {describe(exercise, trial.inputs)}"
     if got.error:
-        return f"{text} your code stops with an error:\n  {got.error}{got.where}"
+        return f"{text} your code stops with an error:\n  {got.error}{got.failing_line}"
     if got.unwritten:
         return f"{text} your function returns nothing. Does each way through it end in a return?"
-    if not got.leaves or not wrong:
-        return f"{text} your function returns {a(got.kind)}, and no numbers to compare."
-    text += f": {wrong[0]}; expected {wrong[1]}."
-    if "nan" in wrong[0]:
+    if not got.values or not difference:
+        return f"{text} your function returns {with_article(got.type_name)}, and no numbers to compare."
+    text += f": {difference.came}; expected {difference.expected}."
+    if "nan" in difference.came:
         text += " NaN comes from 0/0, from inf - inf, or from a softmax over a row of -inf alone."
     if got.changed:
         text += f" Your function also writes over its input {' and '.join(got.changed)}."
     return text
 
 
-def praise(exercise, got: list[Outcome], want: list[Outcome]) -> str:
+def changed_input(exercise: Exercise, trial: Trial) -> str:
+    return (
+        f"The result is right, but your function changes its input {' and '.join(trial.got.changed)}, "
+        f"which its caller may still need. That happens on {describe(exercise, trial.inputs)}. "
+        "Look for `+=`, an assignment to x[...] or x.name, or a method that changes x (`add_`, `append`)."
+    )
+
+
+def wrong_gradient(comparison: Comparison) -> str:
+    wrong = comparison.first_wrong_gradient
+    if wrong is None:
+        return ""
+    if wrong.got is None:
+        return (
+            "The values are right, but no gradient flows back to the inputs, so a layer could not learn. Look "
+            "for detach, .data, no_grad, item, tolist, numpy, or torch.tensor(...) around a tensor."
+        )
+    where = describe(comparison.exercise, wrong.inputs)
+    if wrong.difference is None:
+        return (
+            f"The values are right, but the backward pass fails on {where}:\n  {wrong.got}\n"
+            "Look for a step that leaves torch (numpy, math) or writes over a tensor (`*=`, `..._()`)."
+        )
+    return (
+        f"The values are right, but the gradient is not, on {where}: {wrong.difference.came}; "
+        f"expected {wrong.difference.expected}. Look for a step that cuts the gradient, or divides zero by zero."
+    )
+
+
+def right_message(comparison: Comparison) -> str:
+    exercise, trials = comparison.exercise, comparison.trials
     if exercise.asks_value:
         return "Right."
-    tried = "; ".join(describe(inputs, exercise.input_names) for inputs in exercise.cases)
-    text = f"Right. Tried on {len(exercise.cases)} inputs: {tried}."
-    if any(x.is_floating_point() for w in want for x in tensors(w.leaves)):
-        text += f" Difference allowed: {allowed(exercise, got, want):g}."
-    if any(g.plain for g in got) and any(all_gradients(exercise, exercise.reference)):
-        text += f" One remark: it returns {a(got[0].kind)}. Return a torch.Tensor, so that gradients can flow."
+    tried = "; ".join(describe(exercise, trial.inputs) for trial in trials)
+    text = f"Right. Tried on {len(trials)} inputs: {tried}."
+    if any(x.is_floating_point() for trial in trials for x in tensors_in(trial.want.values)):
+        text += f" Difference allowed: {comparison.tolerance:g}."
+    if any(outcome.no_tensor for outcome in comparison.got) and any(comparison.right_gradients):
+        kind = with_article(comparison.got[0].type_name)
+        text += f" One remark: it returns {kind}. Return a torch.Tensor, so that gradients can flow."
     return text
+
+
+def describe(exercise: Exercise, inputs: list) -> str:
+    """q (2, 3, 5), num_heads=4: shapes of tensors, types of layers, values of the rest."""
+    return ", ".join(
+        f"{name} {shape_of(x)}"
+        if tensors_in(x)
+        else f"{name} {type(x).__name__}"
+        if isinstance(x, torch.nn.Module)
+        else f"{name}={x}"
+        for name, x in zip(exercise.input_names, inputs)
+    )
+
+
+def shape_of(x: torch.Tensor | list) -> str:
+    return str(tuple(x.shape)) if isinstance(x, torch.Tensor) else f"{len(x)} times {shape_of(x[0])}"
+
+
+def with_article(kind: str) -> str:
+    return f"{'an' if kind[:1] in 'aeiouAEIOU' else 'a'} {kind}"
