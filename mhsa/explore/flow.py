@@ -1,0 +1,130 @@
+"""explore.flow(): one word on its way through the layer, all its heads at once."""
+
+from math import sqrt
+
+import torch
+from ipywidgets import Checkbox, HBox, IntSlider
+from torch import Tensor
+from traitlets import Bool, Float, Int
+
+from mhsa.checks import check_choice
+from mhsa.draw.flow import STEPS, Flow, draw_flow
+from mhsa.draw.lane import products, sums_to
+from mhsa.explore.base import Choices, Explorer, TiedHeads, divisors, tie
+from mhsa.layers import MultiHeadAttention
+from mhsa.masks import causal_mask
+from mhsa.toys import SENTENCE, embed
+
+WIDTHS = (4, 6, 8, 12, 16, 24)
+TEMPERATURES = (0.25, 0.5, 1.0, 2.0, 4.0)
+
+
+class FlowState(TiedHeads):
+    """d_model, num_heads; the word that asks, by its place; the step shown (0: all, up to 8); the head spelled out."""
+
+    word = Int(1)
+    step = Int()
+    head = Int()
+    is_causal = Bool()
+    temperature = Float(1.0)
+    seed = Int(4)
+
+    def press(self, key: str) -> None:
+        """A press on a word lets it ask; one on a head spells out its numbers."""
+        if key.startswith("word"):
+            self.word = int(key.removeprefix("word"))
+        elif key.startswith("head"):
+            self.head = int(key.removeprefix("head"))
+
+
+def random_layer(d_model: int, num_heads: int, seed: int) -> tuple[Tensor, MultiHeadAttention]:
+    """(x, a layer) with random numbers: nothing was learned."""
+    layer = MultiHeadAttention(d_model, num_heads)
+    generator = torch.Generator().manual_seed(seed)
+    for parameter in layer.parameters():
+        torch.nn.init.normal_(parameter, std=1.4 * d_model**-0.5, generator=generator)
+    return embed(SENTENCE, d_model), layer
+
+
+@torch.no_grad()
+def follow(x: Tensor, layer: MultiHeadAttention, word: int, allowed: Tensor, temperature: float = 1.0) -> Flow:
+    """What the layer computes for one word of x (1, T, d_model). temperature divides the scores once more."""
+    q, k, v = (w(x)[0].unflatten(-1, (layer.num_heads, -1)).transpose(0, 1) for w in (layer.w_q, layer.w_k, layer.w_v))
+    q = q[:, word]  # (h, d_k)
+    scores = (k @ q[:, :, None])[..., 0]  # (h, T)
+    weights = (scores / (sqrt(layer.d_k) * temperature)).masked_fill(~allowed[word], -torch.inf).softmax(-1)
+    z = (weights[:, None] @ v)[:, 0]  # (h, d_v)
+    parts = (x[0], q, k, v, scores, weights, z, layer.w_o(z.flatten()), allowed[word])
+    return Flow(SENTENCE, word, *(part.tolist() for part in parts))
+
+
+def spelled_out(flow: Flow, step: int, head: int, temperature: float) -> list[str]:
+    """The step in words, in code with its shape, and one of its numbers worked out."""
+    h, T, d_model, d_k = len(flow.q), len(flow.tokens), len(flow.x[0]), len(flow.q[0])
+    scores, weights, z = (" ".join(f"{n:.2f}" for n in row[head]) for row in (flow.scores, flow.weights, flow.z))
+    best = max(range(T), key=flow.weights[head].__getitem__)
+    heat = "" if temperature == 1 else f" · {temperature:g}"
+    first = [v[0] for v in flow.v[head]]
+    return {
+        0: [f"{flow.name} asks {h} question{'s' * (h > 1)} at once. Move the step to walk the whole way."],
+        1: ["The word asks: one rope, d_model numbers thick.", f"q = x @ W_Q → {(1, T, h * d_k)}"],
+        2: [
+            f"The rope parts into {h} strand{'s' * (h > 1)}, together as thick as before.",
+            f"q = q.view(B, T, h, d_k).transpose(1, 2) → {(1, h, T, d_k)}",
+        ],
+        3: [
+            "Each head compares its query with every key.",
+            f"s = q @ k.mT → {(1, h, T, T)}",
+            f"head {head}, {flow.name} · {flow.tokens[best]}: "
+            + products(flow.q[head], flow.k[head][best], flow.scores[head][best]),
+        ],
+        4: [
+            "The scores become shares of 1.",
+            f"w = softmax(s / sqrt(d_k)) → {(1, h, T, T)}",
+            f"head {head}: softmax([{scores}] / (√{d_k}{heat})) = [{weights}]",
+        ],
+        5: [
+            "Every value comes along, as thick as its share.",
+            f"z = w @ v → {(1, h, T, d_k)}",
+            f"head {head}, first number: {products(flow.weights[head], first, flow.z[head][0])}",
+        ],
+        6: [
+            "The heads lie side by side: the rope is as thick as it was.",
+            f"z = z.transpose(1, 2).reshape(B, T, h * d_k) → {(1, T, h * d_k)}",
+            f"columns {head * d_k} to {(head + 1) * d_k - 1} are head {head}'s: [{z}]",
+        ],
+        7: ["W_O mixes what the heads found.", f"out = z @ W_O → {(1, T, d_model)}"],
+        8: [
+            "The result is added to the word.",
+            f"x + out → {(1, T, d_model)}",
+            f"first number: {sums_to([flow.x[flow.word][0], flow.out[0]], flow.total[0])}",
+        ],
+    }[step]
+
+
+def draw(state: FlowState) -> str:
+    check_choice("word", state.word, range(len(SENTENCE)))
+    check_choice("step", state.step, range(len(STEPS) + 1))
+    x, layer = random_layer(state.d_model, state.num_heads, state.seed)
+    T, head = x.shape[1], min(state.head, state.num_heads - 1)
+    allowed = causal_mask(T) if state.is_causal else torch.ones(T, T, dtype=torch.bool)
+    flow = follow(x, layer, state.word, allowed, state.temperature)
+    return draw_flow(flow, step=state.step, head=head, lines=spelled_out(flow, state.step, head, state.temperature))
+
+
+def flow(num_heads: int = 2, d_model: int = 8, *, word: int = 1, step: int = 0, is_causal: bool = False) -> Explorer:
+    """One word and all its heads: the query parts into h strands, each reads the sentence, W_O joins them, the word
+    takes the result along. Move the heads: the rope never gets thicker. Press a word to let it ask."""
+    state = FlowState(d_model=d_model, num_heads=num_heads, word=word, step=step, is_causal=is_causal)
+    steps = IntSlider(max=len(STEPS), description="step")
+    count, width = Choices(options=[1], description="heads"), Choices(options=[1], description="d_model")
+    heat = Choices(options=TEMPERATURES, value=1.0, description="temperature")
+    causal = Checkbox(description="causal mask", indent=False)
+    tie(state, "step", steps)
+    tie(state, "num_heads", count, options=lambda: divisors(state.d_model))
+    tie(state, "d_model", width, options=lambda: sorted({*WIDTHS, state.d_model}))
+    tie(state, "temperature", heat, options=lambda: TEMPERATURES)
+    tie(state, "is_causal", causal)
+    explorer = Explorer(state, draw, [HBox([count, steps, width]), HBox([heat, causal])])
+    explorer.view.on_msg(lambda _, content, __: state.press(content["press"]))
+    return explorer
