@@ -7,11 +7,11 @@ from mhsa.draw.svg import INK, LINE, MUTED, Svg, el, keyed, picture, text
 
 LEFT, TOP, WIDTH, HEIGHT = 76, 54, 470, 300
 LINES = {
-    "weights": ("#0072B2", "8 4"),
-    "qkv": ("#009E73", "2 3"),
-    "scores": ("#D55E00", None),
-    "kv_cache": ("#CC79A7", "12 3 2 3"),
-}  # colour and dashes
+    "weights": (MUTED, "8 4"),
+    "qkv": (MUTED, "2 3"),
+    "scores": (INK, None),
+    "kv_cache": (MUTED, "12 3 2 3"),
+}  # colour and dashes; each line is named at its end
 NAMES = {"weights": "weights", "qkv": "q, k and v", "scores": "scores", "kv_cache": "KV cache"}
 
 Scale = Callable[[float], float]  # a number of tokens or bytes -> where it stands

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from textwrap import wrap
 
-from mhsa.draw.colors import KEY, QUERY, head_color, text_on, weight_color
+from mhsa.draw.colors import HEADS, KEY, QUERY, head_color, text_on, weight_opacity
 from mhsa.draw.svg import LINE, MUTED, PAPER, Svg, el, keyed, picture, text
 
 WIDTH, GAP, HEADER = 872, 16, 26
@@ -73,6 +73,7 @@ def _panel(
             text(token, gutter + middle, top - 6, size=12 if cell > 30 else 10, anchor="middle"),
             text(token, gutter - 6, top + middle + 4, size=12, anchor="end"),
         ]
+    parts += sides(gutter, top, cell * len(tokens), cell * len(tokens)) if gutter else []
     for q, query in enumerate(tokens):
         for k, key in enumerate(tokens):
             may = allowed is None or allowed[q][k]
@@ -81,7 +82,7 @@ def _panel(
                 keyed(
                     f"{q},{k}",
                     label if may else f"head {head}: {query} may not read {key}",
-                    weight_cell(weights[q][k] if may else None, gutter + k * cell, top + q * cell, cell),
+                    weight_cell(weights[q][k] if may else None, gutter + k * cell, top + q * cell, cell, head),
                 )
             )
     return Svg("".join(parts))
@@ -102,49 +103,49 @@ def _header(head: int, d_k: int | None, width: float) -> Svg:
     )
 
 
-def weight_cell(weight: float | None, x: float, y: float, side: int) -> Svg:
-    """A weight as a coloured square with its number, if that fits; None, may not attend, is crossed out."""
+def weight_cell(weight: float | None, x: float, y: float, side: int, head: int = 0) -> Svg:
+    """A weight as a square in its head's colour, with its number if that fits; None, may not attend, is crossed out."""
+    ground = el("rect", x=x, y=y, width=side, height=side, fill=PAPER, stroke=LINE, stroke_width=0.5)
     if weight is None:
-        return Svg(
-            el("rect", x=x, y=y, width=side, height=side, fill=PAPER, stroke=LINE)
-            + el("line", x1=x, y1=y + side, x2=x + side, y2=y, stroke=MUTED)
-        )
-    weight = round(weight, 2)  # the same picture on every CPU
-    color = weight_color(weight)
-    square = el("rect", x=x, y=y, width=side, height=side, fill=color)
+        return Svg(ground + el("line", x1=x, y1=y + side, x2=x + side, y2=y, stroke=MUTED))
+    weight, color = round(weight, 2), head_color(head)  # rounded: the same picture on every CPU
+    shade = {"fill": color, "fill_opacity": weight_opacity(weight, color)}
+    square = el("rect", x=x, y=y, width=side, height=side, **shade)
     if side < 30:
-        return square
-    return Svg(
-        square
-        + text(
-            f"{weight:.2f}",
-            x + side / 2,
-            y + side / 2 + 4,
-            size=12 if side > 30 else 11,
-            anchor="middle",
-            fill=text_on(color),
-        )
-    )
+        return Svg(ground + square)
+    size = 12 if side > 30 else 11
+    return Svg(ground + square + text(f"{weight:.2f}", x + side / 2, y + side / 2 + 4, size=size, anchor="middle"))
+
+
+def scale_legend(x: float, y: float, width: int) -> list[Svg]:
+    """The scale of weights, ten steps from 0 to 1."""
+    side = width / 11
+    ground = el("rect", x=x, y=y, width=width, height=14, fill=PAPER, stroke=LINE)
+    steps = [
+        el("rect", x=x + side * i, y=y, width=side, height=14, fill=HEADS[0], fill_opacity=weight_opacity(i / 10))
+        for i in range(11)
+    ]
+    return [ground, *steps]
+
+
+def sides(x: float, y: float, width: float, height: float) -> list[Svg]:
+    """A blue rule along the rows, the queries, and an orange one along the columns, the keys."""
+    rows = el("rect", x=x - 4, y=y, width=3, height=height, fill=QUERY)
+    return [rows, el("rect", x=x, y=y - 4, width=width, height=3, fill=KEY)]
 
 
 def _legend(y: float) -> Svg:
-    swatches = [
-        el("rect", x=GAP + 60 + 16 * i, y=y + 6, width=16, height=14, fill=weight_color(i / 10)) for i in range(11)
+    parts = [
+        text("weight", GAP, y + 18, size=12),
+        *scale_legend(GAP + 60, y + 6, 176),
+        text("0", GAP + 60, y + 33, size=11),
+        text("1", GAP + 236, y + 33, size=11, anchor="end"),
+        text("row: query", GAP + 270, y + 18, size=12, font_weight="600"),
+        el("rect", x=GAP + 262, y=y + 8, width=4, height=12, fill=QUERY),
+        text("column: key", GAP + 360, y + 18, size=12, font_weight="600"),
+        el("rect", x=GAP + 352, y=y + 8, width=4, height=12, fill=KEY),
     ]
-    return Svg(
-        "".join(
-            [
-                text("weight", GAP, y + 18, size=12),
-                *swatches,
-                text("0", GAP + 60, y + 33, size=11),
-                text("1", GAP + 236, y + 33, size=11, anchor="end"),
-                text("row: query", GAP + 270, y + 18, size=12, font_weight="600"),
-                el("rect", x=GAP + 262, y=y + 8, width=4, height=12, fill=QUERY),
-                text("column: key", GAP + 360, y + 18, size=12, font_weight="600"),
-                el("rect", x=GAP + 352, y=y + 8, width=4, height=12, fill=KEY),
-            ]
-        )
-    )
+    return Svg("".join(parts))
 
 
 def _in_words(tokens: Sequence[str], weights: Sequence[Sequence[Sequence[float]]]) -> str:

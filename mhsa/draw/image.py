@@ -6,12 +6,15 @@ from io import BytesIO
 import numpy as np
 from PIL import Image
 
-from mhsa.draw.colors import weight_color
+from mhsa.draw.colors import HEADS, weight_opacity
 from mhsa.draw.svg import Svg, el
 
 FINE = 60  # pixels of a thumbnail, each way
 CLEAR = 101  # the level after those of the weights 0.00 to 1.00
-PALETTE = bytes.fromhex("".join(weight_color(level / 100)[1:] for level in range(CLEAR)) + "ffffff")
+PALETTE = bytes.fromhex(HEADS[0][1:]) * (CLEAR + 1)
+OPACITIES = (
+    bytes(round(255 * weight_opacity(level / 100)) for level in range(CLEAR)) + b"\0"
+)  # the ground shows through
 
 
 def weight_image(weights: np.ndarray, x: float, y: float, width: float, height: float, **attributes: object) -> Svg:
@@ -20,7 +23,7 @@ def weight_image(weights: np.ndarray, x: float, y: float, width: float, height: 
     image = Image.frombytes("P", levels.shape[::-1], levels.tobytes())
     image.putpalette(PALETTE)
     png = BytesIO()
-    image.save(png, "PNG", transparency=CLEAR)
+    image.save(png, "PNG", transparency=OPACITIES)
     return el(
         "image",
         href="data:image/png;base64," + b64encode(png.getvalue()).decode(),

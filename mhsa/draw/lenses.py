@@ -1,6 +1,6 @@
 """assets/lenses: one input, four heads side by side, one output. The roles of the heads are examples."""
 
-from mhsa.draw.colors import HEADS, text_on
+from mhsa.draw.colors import text_on
 from mhsa.draw.diagram import GREY, INK, NAVY, SERIF, arrow, box
 from mhsa.draw.svg import el, picture, standalone, text
 from mhsa.layers import MultiHeadAttention
@@ -10,10 +10,10 @@ SIDE, GROUND = 1000, "#fcf0db"
 TITLE = "Multi-Head Attention: Parallel Semantic Lenses"
 # role, what it might read, query and key: blue, teal, gold and coral among the colours of heads
 LENSES = (
-    ("syntactic role", "a verb reads its subject", "lost", "Mia", HEADS[0]),
-    ("positional proximity", "a word reads the one before", "keys", "her", HEADS[2]),
-    ("coreference", "a pronoun reads its noun", "her", "Mia", HEADS[6]),
-    ("semantic topic", "a word reads a related one", "keys", "lost", HEADS[1]),
+    ("syntactic role", "a verb reads its subject", "lost", "Mia", "#56B4E9"),
+    ("positional proximity", "a word reads the one before", "keys", "her", "#009E73"),
+    ("coreference", "a pronoun reads its noun", "her", "Mia", "#E69F00"),
+    ("semantic topic", "a word reads a related one", "keys", "lost", "#D55E00"),
 )
 
 

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from mhsa.draw.colors import KEY, QUERY
-from mhsa.draw.heads import weight_cell
+from mhsa.draw.heads import sides, weight_cell
 from mhsa.draw.svg import INK, LINE, MUTED, PAPER, Svg, el, keyed, picture, text
 
 WIDTH, MARGIN, GUTTER, SUM = 872, 16, 44, 84  # SUM: room for the sum of a row of weights
@@ -29,7 +28,7 @@ def draw_masks(
     top, bottom = 98, 98 + cell * len(queries)
     parts = [text(code, MARGIN, 28, size=14, font_family="monospace", font_weight="600")]
     for x, title, note in zip(
-        left, ("mask", "scores", "weights"), ("True: may attend", "before the mask", "after the mask")
+        left, ("mask", "scores", "weights"), ("filled: True, may attend", "before the mask", "after the mask")
     ):
         parts += [text(title, x, 60, size=14, font_weight="600"), text(note, x + 68, 60, size=12, fill=MUTED)]
         parts += _names(queries, keys, x, top, cell)
@@ -92,27 +91,24 @@ def _names(queries: Sequence[str], keys: Sequence[str], x: float, top: float, ce
     return [
         *(text(key, x + (k + 0.5) * cell, top - 8, size=size, anchor="middle") for k, key in enumerate(keys)),
         *(text(query, x - 6, top + (q + 0.5) * cell + 4, size=12, anchor="end") for q, query in enumerate(queries)),
-        el("rect", x=x - 3, y=top, width=3, height=cell * len(queries), fill=QUERY),
-        el("rect", x=x, y=top - 3, width=cell * len(keys), height=3, fill=KEY),
+        *sides(x, top, cell * len(keys), cell * len(queries)),
     ]
 
 
 def _mask_cell(why: str, x: float, y: float, side: int) -> Svg:
-    middle, size = x + side / 2, 11 if side >= 36 else 9
-    square = el("rect", x=x, y=y, width=side, height=side, fill="#cccccc" if why else PAPER, stroke=LINE)
-    if not why:
-        return Svg(square + text("True", middle, y + side / 2 + 4, size=size, anchor="middle"))
-    return Svg(
-        square
-        + text("False", middle, y + side / 2 - 1, size=size, anchor="middle", fill="#000000")
-        + text(why, middle, y + side / 2 + 10, size=size, anchor="middle", fill="#000000", font_weight="600")
-    )
+    """Open: a filled square. Closed: empty, with the letters of the masks that close it."""
+    parts = [el("rect", x=x, y=y, width=side, height=side, fill=PAPER, stroke=LINE)]
+    if why:
+        parts.append(text(why, x + side / 2, y + side / 2 + 4, size=12, anchor="middle", font_weight="600"))
+    else:
+        parts.append(el("rect", x=x + 5, y=y + 5, width=side - 10, height=side - 10, rx=3, fill=MUTED))
+    return Svg("".join(parts))
 
 
 def _score_cell(score: float, is_closed: bool, x: float, y: float, side: int) -> Svg:
     parts = [el("rect", x=x, y=y, width=side, height=side, fill=PAPER, stroke=LINE)]
-    if is_closed:
-        parts.append(el("line", x1=x, y1=y + side, x2=x + side, y2=y, stroke=MUTED))
+    if is_closed:  # a corner cut off: the number stays readable
+        parts.append(el("path", d=f"M{x + side - 12},{y}h12v12z", fill=MUTED))
     parts.append(
         text(
             f"{score:.2f}",

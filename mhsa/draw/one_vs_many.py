@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from mhsa.draw.colors import KEY, VALUE, head_color, text_on, weight_color
-from mhsa.draw.svg import INK, LINE, MUTED, Svg, el, keyed, picture, text
+from mhsa.draw.colors import KEY, VALUE, head_color, text_on, weight_opacity
+from mhsa.draw.svg import INK, LINE, MUTED, PAPER, Svg, el, keyed, picture, text
 
 WIDTH, MARGIN, PANEL, GUTTER, CELL = 872, 16, 430, 62, 40
 ROWS_AT, TALL = 196, 190  # where the rows of weights begin; a plane's height
@@ -119,7 +119,7 @@ def _panel(title: str, words: Sequence[str], query: str, right: Mapping[str, int
                 f"; the right word for {' and '.join(names)}" if names else ""
             )
             frame = 3 if relation in names else 1 if names else 0
-            parts.append(keyed(str(k), label, _cell(weight, GUTTER + k * CELL, y, high, frame)))
+            parts.append(keyed(str(k), label, _cell(weight, head, GUTTER + k * CELL, y, high, frame)))
     below = ROWS_AT + high * len(side.rows)
     return Svg("".join(parts) + _plane(words, side.readers[relation], right[relation], side, below))
 
@@ -139,7 +139,7 @@ def _question(name: str, word: str, place: int, side: Side, is_chosen: bool, y: 
             y=y - 10,
             width=max(70 * weight, 1.0),
             height=10,
-            fill=weight_color(weight),
+            fill=head_color(head),
             stroke=LINE,
             stroke_width=0.5,
         ),
@@ -148,11 +148,12 @@ def _question(name: str, word: str, place: int, side: Side, is_chosen: bool, y: 
     )
 
 
-def _cell(weight: float, x: float, y: float, high: float, frame: int) -> Svg:
-    color = weight_color(weight)
+def _cell(weight: float, head: int, x: float, y: float, high: float, frame: int) -> Svg:
+    color = head_color(head)
     parts = [
-        el("rect", x=x, y=y, width=CELL, height=high, fill=color),
-        text(f"{weight:.2f}", x + CELL / 2, y + high / 2 + 4, size=11, anchor="middle", fill=text_on(color)),
+        el("rect", x=x, y=y, width=CELL, height=high, fill=PAPER, stroke=LINE, stroke_width=0.5),
+        el("rect", x=x, y=y, width=CELL, height=high, fill=color, fill_opacity=weight_opacity(weight, color)),
+        text(f"{weight:.2f}", x + CELL / 2, y + high / 2 + 4, size=11, anchor="middle"),
     ]
     if frame:
         inset = frame / 2 + 0.5
@@ -167,7 +168,7 @@ def _cell(weight: float, x: float, y: float, high: float, frame: int) -> Svg:
                 stroke=stroke,
                 stroke_width=width,
             )
-            for stroke, width in (("#000000", frame + 1.5), ("#ffffff", frame - 0.5))
+            for stroke, width in ((PAPER, frame + 1.5), (INK, frame))
         ]
     return Svg("".join(parts))
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from mhsa.draw.colors import HEADS, KEY, QUERY, VALUE, text_on
+from mhsa.draw.colors import KEY, QUERY, VALUE, text_on
 from mhsa.draw.diagram import GREY, INK
 from mhsa.draw.svg import el, picture, standalone, text
 from mhsa.layers import MultiHeadAttention
@@ -19,7 +19,7 @@ LAYERS = {
     "8 heads of 16 (d_k chosen)": dict(num_heads=8, d_k=16),
     "8 heads of 128 (d_k chosen)": dict(num_heads=8, d_k=128),
 }
-COLORS = {"w_q": QUERY, "w_k": KEY, "w_v": VALUE, "w_o": HEADS[3]}
+COLORS = {"w_q": QUERY, "w_k": KEY, "w_v": VALUE, "w_o": "#777777"}
 LEFT, LONGEST, TOP, PITCH = 240, 560, 104, 44
 
 

@@ -7,14 +7,15 @@ from itertools import combinations, product
 from IPython.display import display
 from matplotlib import rc_context
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.rcsetup import cycler
 
-from mhsa.draw.colors import HEADS, VALUE, text_on, weight_color
+from mhsa.draw.colors import HEADS, VALUE, mixed, weight_opacity
 from mhsa.draw.svg import describe
 
 INK, PALE, PAPER = "#1b1b1b", "#d9dee3", "#ffffff"  # its own light ground, in a dark theme too
-LINES = cycler(color=[HEADS[5], HEADS[1], HEADS[3]], marker=["o", "s", "D"])  # those that read well on white
+LINES = cycler(color=["#444444", *HEADS[:2]], marker=["o", "s", "D"])
 LOOK: dict = {
     "font.family": "DejaVu Sans",
     "font.size": 12,
@@ -99,7 +100,7 @@ def heat_tables(
     figure = Figure((4.6 * len(grids), 0.9 + 0.75 * len(rows)), layout="constrained")
     for place, (name, grid) in enumerate(grids.items(), start=1):
         axes = figure.add_subplot(1, len(grids), place, title=name, xlabel=xlabel)
-        axes.imshow(grid, cmap="cividis", vmin=0, vmax=1, aspect="auto")
+        axes.imshow([[to_rgb(mixed(PAPER, HEADS[0], weight_opacity(n))) for n in row] for row in grid], aspect="auto")
         axes.set_xticks(range(len(columns)), columns)
         axes.set_yticks(range(len(rows)), rows if place == 1 else [""] * len(rows))
         axes.tick_params(length=0)
@@ -112,7 +113,7 @@ def heat_tables(
                 ha="center",
                 va="center",
                 fontsize=11,
-                color=text_on(weight_color(grid[i][j])),
+                color=INK,
             )
     return figure
 

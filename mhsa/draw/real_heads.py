@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from mhsa.draw.colors import HEADS, KEY, QUERY, text_on, weight_color
+from mhsa.draw.colors import KEY, QUERY
+from mhsa.draw.heads import scale_legend
 from mhsa.draw.image import FINE, contact_sheet, weight_image
 from mhsa.draw.svg import INK, LINE, MUTED, PAPER, Svg, el, keyed, picture, text
 from mhsa.draw.token_map import FEW, most, token_map, with_places
@@ -21,7 +22,6 @@ PATTERNS = {
     "self": "self",
     "broad": "broad",
 }
-COLORS = dict(zip(PATTERNS, HEADS, strict=True))
 
 
 def thumbnails(weights: np.ndarray) -> Svg:
@@ -114,20 +114,11 @@ def _overview(
 
 
 def _thumbnail(name: str, x: float, y: float, side: int) -> Svg:
-    """What lies on a thumbnail: the name of its pattern in that colour, or a veil."""
-    color = COLORS.get(name, PAPER)
-    return Svg(
-        el("rect", x=x, y=y, width=side, height=STRIP, fill=color)
-        + text(
-            PATTERNS.get(name, "–"),
-            x + side / 2,
-            y + 10,
-            size=10,
-            anchor="middle",
-            fill=text_on(color) if name else MUTED,
-        )
-        + el("rect", x=x, y=y + STRIP, width=side, height=side, fill=PAPER, fill_opacity=0 if name else 0.65)
-    )
+    """What lies on a thumbnail: the name of its pattern, or a veil."""
+    square = {"x": x, "y": y + STRIP, "width": side, "height": side}
+    veil = el("rect", **square, fill=PAPER, fill_opacity=0 if name else 0.66)
+    word = text(PATTERNS[name], x + side / 2, y + 10, size=10, anchor="middle") if name else ""
+    return Svg(veil + el("rect", **square, fill="none", stroke=LINE, stroke_width=0.5) + word)
 
 
 def _patterns(
@@ -143,8 +134,7 @@ def _patterns(
             keyed(
                 " ".join(own) or f"no-{short}",
                 f"{says}; its heads: {', '.join(own) or 'none'}",
-                el("rect", x=x, y=line - 11, width=34, height=14, fill=COLORS[name]),
-                text(short, x + 17, line, size=11, anchor="middle", fill=text_on(COLORS[name])),
+                text(short, x, line, size=11, font_weight="600"),
                 text(name, x + 42, line, size=12),
                 el("rect", x=x + 124, y=line - 9, width=50, height=10, fill="none", stroke=LINE),
                 el("rect", x=x + 124, y=line - 9, width=50 * float(np.nan_to_num(score)), height=10, fill=INK),
@@ -156,15 +146,12 @@ def _patterns(
 
 def _legend(y: float) -> Svg:
     x = MARGIN + 60
-    swatches = [
-        el("rect", x=x + 14 + 12 * i, y=y - 10, width=12, height=12, fill=weight_color(i / 10)) for i in range(11)
-    ]
     return Svg(
         "".join(
             [
                 text("weight", MARGIN, y, size=12),
                 text("0", x, y, size=12),
-                *swatches,
+                *scale_legend(x + 14, y - 11, 132),
                 text("1", x + 154, y, size=12),
                 el("rect", x=x + 176, y=y - 10, width=4, height=12, fill=QUERY),
                 text("row: query", x + 186, y, size=12),

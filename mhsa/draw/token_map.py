@@ -5,8 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mhsa.draw.colors import KEY, QUERY
-from mhsa.draw.heads import weight_cell
+from mhsa.draw.heads import sides, weight_cell
 from mhsa.draw.image import weight_image
 from mhsa.draw.svg import LINE, PAPER, Svg, el, keyed, text
 
@@ -101,8 +100,7 @@ def _words(tokens: Sequence[str], left: float, top: float, cell: float, tiers: i
 
 def _edges(left: float, top: float, length: float) -> list[Svg]:
     return [
-        el("rect", x=left - 4, y=top, width=3, height=length, fill=QUERY),
-        el("rect", x=left, y=top - 4, width=length, height=3, fill=KEY),
+        *sides(left, top, length, length),
     ]
 
 
