@@ -15,7 +15,7 @@ from helpers import controls, drawings
 from PIL import Image
 
 from mhsa import explore
-from mhsa.draw.colors import weight_color
+from mhsa.draw.colors import HEADS, weight_opacity
 from mhsa.draw.image import contact_sheet, weight_image
 from mhsa.draw.svg import describe
 from mhsa.pretrained import ModelFilesError
@@ -152,8 +152,8 @@ def test_an_embedded_picture_has_the_colours_of_the_weights():
     wanted = [[0.0, 0.37, 1.0], [0.12, None, 0.5]]
     for row, line in zip(found, wanted, strict=True):
         for pixel, weight in zip(row, line, strict=True):
-            assert pixel[3] == (0 if weight is None else 255)
-            assert weight is None or "#" + bytes(pixel[:3]).hex() == weight_color(weight)
+            assert pixel[3] == (0 if weight is None else round(255 * weight_opacity(weight)))
+            assert weight is None or "#" + bytes(pixel[:3]).hex() == HEADS[0]
 
 
 @pytest.mark.parametrize("T", [2, 7, 60, 61, 128])
