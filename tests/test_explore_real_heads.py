@@ -53,6 +53,9 @@ class MadeUp:
         return SimpleNamespace(tokens=[tokens], weights=list(noise))
 
 
+VEIL = '#ffffff)" fill-opacity="0.66"'  # ground laid over a thumbnail without a name
+
+
 def made_up(text="a b , c b .", **how):
     return explore.real_heads(text, how.pop("layer", 2), how.pop("head", 3), model=MadeUp(), **how)
 
@@ -93,10 +96,10 @@ def test_heads_are_named_by_their_strongest_pattern_or_not_at_all():
 def test_a_pattern_and_a_score_filter_the_heads():
     explorer = made_up(pattern="previous", least=0.9)
     assert family(explorer, "previous") == ["1.0"] and family(explorer, "next") == ["no-next"]
-    assert explorer.view.svg.count('fill-opacity="0.66"') == L * H - 1
+    assert explorer.view.svg.count(VEIL) == L * H - 1
     assert "1 of 15 have “previous” at 0.90 or more." in describe(explorer.view.svg)
     controls(explorer)["score from"].value = 0
-    assert explorer.view.svg.count('fill-opacity="0.66"') == 0
+    assert explorer.view.svg.count(VEIL) == 0
     controls(explorer)["pattern"].value = "next"
     controls(explorer)["score from"].value = 1
     assert family(explorer, "next") == ["1.1"]

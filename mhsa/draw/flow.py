@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from mhsa.draw.colors import VALUE, head_color
 from mhsa.draw.lane import FIRST, LAST, THUMBNAILS, curve, draw_lane, seen, sums_to
@@ -73,7 +74,9 @@ def draw_flow(flow: Flow, *, step: int = 0, head: int = 0, lines: Sequence[str] 
     parts += [draw_lane(flow, i, y, tall, shown, scale, framed=i == head) for i, y in enumerate(lanes)]
     parts.append(_right(flow, lanes, middle - 104, shown))
     for i, line in enumerate([*lines, note] if note else lines):
-        how = {"size": 12, "fill": MUTED} if line is note else {"font_family": "monospace" if i else None}
+        how: dict[str, Any] = (
+            {"size": 12, "fill": MUTED} if line is note else {"font_family": "monospace" if i else None}
+        )
         parts.append(text(line, LEFT, bottom + 30 + 19 * i, **how))
     title = f"The word {flow.name} and its {h} head{'s' * (h > 1)}"
     height = bottom + 26 + 19 * (len(lines) + bool(note))
@@ -135,7 +138,8 @@ def _right(flow: Flow, lanes: Sequence[float], y: float, shown: int) -> Svg:
         *(RIGHT, y + 188, SUM, INK, scale, "new"),
         lambda c: f"{flow.name}, number {c}: {sums_to([flow.x[flow.word][c], flow.out[c]], flow.total[c])}",
     )
-    small, large = {"size": 11, "fill": MUTED}, {"anchor": "middle", "font_weight": "700"}
+    small: dict[str, Any] = {"size": 11, "fill": MUTED}
+    large: dict[str, Any] = {"anchor": "middle", "font_weight": "700"}
     box = el("rect", x=RIGHT, y=y + 22, width=SUM, height=28, rx=5, fill=PAPER, stroke=INK)
     ring = el("rect", x=RIGHT - 2, y=y + 178, width=SUM + 4, height=20, rx=3, fill="none", stroke=INK, stroke_width=2)
     parts = {

@@ -7,7 +7,6 @@ from ipywidgets import Checkbox, HBox, IntSlider
 from torch import Tensor
 from traitlets import Bool, Float, Int
 
-from mhsa.checks import check_choice
 from mhsa.draw.flow import STEPS, Flow, draw_flow
 from mhsa.draw.lane import products, sums_to
 from mhsa.explore.base import Choices, Explorer, TiedHeads, divisors, tie
@@ -103,8 +102,9 @@ def spelled_out(flow: Flow, step: int, head: int, temperature: float) -> list[st
 
 
 def draw(state: FlowState) -> str:
-    check_choice("word", state.word, range(len(SENTENCE)))
-    check_choice("step", state.step, range(len(STEPS) + 1))
+    for name, value, most in (("word", state.word, len(SENTENCE) - 1), ("step", state.step, len(STEPS))):
+        if not 0 <= value <= most:
+            raise ValueError(f"{name}={value} does not exist; 0 to {most} will do")
     x, layer = random_layer(state.d_model, state.num_heads, state.seed)
     T, head = x.shape[1], min(state.head, state.num_heads - 1)
     allowed = causal_mask(T) if state.is_causal else torch.ones(T, T, dtype=torch.bool)
