@@ -113,6 +113,12 @@ def story() -> Task:
     return _by_place("story", list(RELATIONS.values()), len(STORY))
 
 
+def who_and_what() -> Task:
+    """Two questions to each place of a sentence as long as SENTENCE: who (Mia, Mia, Mia, her) and what (lost, keys,
+    keys, lost). The four words of a random sequence are random, so that its places alone tell."""
+    return _by_place("who and what", [[0, 0, 0, 2], [1, 3, 3, 1]], len(SENTENCE))
+
+
 def lookup(T: int = 8, classes: int = 4) -> Task:
     """By content and by place at once: the answer of the token with the next key (T keys, each once), and that of the
     token one place back."""

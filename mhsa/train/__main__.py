@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from mhsa.recording import check_writable
+from mhsa.train.example import record_examples
 from mhsa.train.record import RECORD, RECORDED, WEIGHTS, record
 
 
@@ -34,6 +35,7 @@ def main(arguments: list[str] | None = None) -> None:
         parser.error(f"--folder {args.folder} is no folder")
     check_writable(args.folder / RECORD)
     try:
+        record_examples(args.folder)
         record(args.folder, range(args.seeds), steps)
     except KeyboardInterrupt:
         sys.exit(f"Interrupted. {args.folder} holds what is finished, and keeps what was complete before.")
