@@ -11,7 +11,8 @@ from mhsa import MultiHeadAttention, causal_mask, explore
 from mhsa.draw.flow import ROPE, STEPS
 from mhsa.draw.lane import THICK, THUMBNAILS, products
 from mhsa.draw.svg import describe
-from mhsa.explore.flow import SOURCES, follow, layer_of
+from mhsa.explore.flow import SOURCES, layer_of
+from mhsa.follow import follow
 from mhsa.toys import SENTENCE
 from mhsa.train.example import SIZES, load_examples, train_example
 
@@ -136,7 +137,7 @@ def test_the_steps_build_up(step, heading):
     explorer = explore.flow(step=step)
     faint = explorer.view.svg.count('opacity="0.12"')
     before = explore.flow(step=step - 1).view.svg.count('opacity="0.12"')
-    gone = {1: -1, 4: 0}.get(step, None)  # from nothing faint to all but the rope; the softmax turns scores to weights
+    gone = {1: -1, 4: 0}.get(step)  # from nothing faint to all but the rope; the softmax turns scores to weights
     assert (before > faint) if gone is None else (before < faint if gone else before == faint)
     assert f"Step {step}, {heading}." in describe(explore.flow(step=step).view.svg)
 
@@ -209,5 +210,5 @@ def test_the_picture_says_whose_numbers_these_are():
 def test_all_that_a_word_may_read_adds_up_under_any_mask():
     x, layer = layer_of("random", 12, 4)
     for word in range(4):
-        flow = follow(x, layer, word, causal_mask(4))
+        flow = follow(layer, x, SENTENCE, word, causal_mask(4))
         assert all(sum(row) == pytest.approx(1, abs=1e-5) and sum(row[word + 1 :]) == 0 for row in flow.weights)

@@ -11,6 +11,7 @@ from PIL import Image
 
 from mhsa import MultiHeadAttention, count_flops, count_parameters
 from mhsa.draw.__main__ import ASSETS, CHROMIUM, PICTURES, SCALE, size, write
+from mhsa.draw.braid import LOOP, draw_braid, draw_braid_loop
 from mhsa.draw.data_flow import draw_data_flow
 from mhsa.draw.lenses import draw_lenses
 from mhsa.draw.parameter_count import LAYERS, draw_parameter_count
@@ -107,3 +108,14 @@ def test_the_words_beside_the_bars_are_the_counts():
     assert {int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*,\d{3}", alt)} == {
         count_parameters(512, **sizes).total for sizes in LAYERS.values()
     }
+
+
+def test_the_loop_shows_each_number_of_heads_in_turn():
+    """One frame a number of heads, each its own still; at rest for those who want less motion."""
+    loop = draw_braid_loop()
+    frames = [group for group in ElementTree.fromstring(loop).iter(f"{SVG}g") if group.get("class") == "frame"]
+    for h, frame in zip(LOOP, frames, strict=True):
+        still = words(draw_braid(h))
+        assert [node.text for node in frame.iter(f"{SVG}text")] == still and f"head {h - 1}" in still
+    assert "prefers-reduced-motion" in loop and loop.count("animation-delay") == len(LOOP)
+    assert (ASSETS / "braid_loop.svg").stat().st_size < 300_000

@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 from shutil import which
 
+from mhsa.draw.braid import draw_braid, draw_braid_loop
 from mhsa.draw.data_flow import draw_data_flow
 from mhsa.draw.head_count import head_count_svg
 from mhsa.draw.lenses import draw_lenses
@@ -13,6 +14,8 @@ from mhsa.recording import check_writable
 
 ASSETS = Path(__file__).parents[2] / "assets"
 PICTURES = {
+    "braid": draw_braid,
+    "braid_loop": draw_braid_loop,
     "lenses": draw_lenses,
     "data_flow": draw_data_flow,
     "parameter_count_comparison": draw_parameter_count,

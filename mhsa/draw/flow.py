@@ -1,13 +1,13 @@
 """One word through the whole layer: its query parts into h strands, each head reads the sentence, W_O joins them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from mhsa.draw.colors import VALUE, head_color
 from mhsa.draw.lane import FIRST, LAST, THUMBNAILS, curve, draw_lane, seen, sums_to
-from mhsa.draw.strip import Numbers, largest, strip
+from mhsa.draw.strip import largest, strip
 from mhsa.draw.svg import INK, MUTED, PAPER, Svg, el, keyed, picture, text
+from mhsa.follow import Flow
 
 STEPS = ("project", "split", "compare", "softmax", "mix", "join", "W_O", "add")
 WIDTH, TOP, LEFT, WIDE, PARTS, RIGHT, SUM = 940, 44, 16, 112, 158, 784, 144
@@ -23,36 +23,6 @@ HEADINGS = {
     RIGHT + 52: ("7 W_O", 7),
     RIGHT + 104: ("8 add", 8),
 }
-
-
-@dataclass(frozen=True)
-class Flow:
-    """What a layer of h heads computes for one word, `tokens[word]`, as plain lists.
-
-    x (T, d_model): all T words. Of this word q (h, d_k), scores q·k and weights (h, T), z (h, d_v), out (d_model): what
-    W_O makes of z. k (h, T, d_k), v (h, T, d_v). allowed (T), True = may attend.
-    """
-
-    tokens: Sequence[str]
-    word: int
-    x: Sequence[Numbers]
-    q: Sequence[Numbers]
-    k: Sequence[Sequence[Numbers]]
-    v: Sequence[Sequence[Numbers]]
-    scores: Sequence[Numbers]
-    weights: Sequence[Numbers]
-    z: Sequence[Numbers]
-    out: Numbers
-    allowed: Sequence[bool]
-
-    @property
-    def name(self) -> str:
-        return self.tokens[self.word]
-
-    @property
-    def total(self) -> list[float]:
-        """The word with the result added."""
-        return [a + b for a, b in zip(self.x[self.word], self.out)]
 
 
 def draw_flow(flow: Flow, *, step: int = 0, head: int = 0, lines: Sequence[str] = (), note: str = "") -> str:

@@ -1,15 +1,9 @@
 """The lane of one head in draw_flow: its query meets every key, and the values come back, as thick as their weights."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from mhsa.draw.colors import KEY, QUERY, VALUE, head_color
 from mhsa.draw.strip import Numbers, strip
 from mhsa.draw.svg import INK, MUTED, Svg, el, keyed, text
-
-if TYPE_CHECKING:
-    from mhsa.draw.flow import Flow
+from mhsa.follow import Flow
 
 THUMBNAILS = 9  # from so many heads on, a lane has no room for words and numbers
 THICK = 14  # a weight of 1

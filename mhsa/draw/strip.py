@@ -14,7 +14,7 @@ Numbers = Sequence[float]
 def strip(
     values: Numbers, x: float, y: float, width: float, color: str, scale: float, key: str, label: Callable[[int], str]
 ) -> Svg:
-    """Numbers as shaded cells, 0 the ground and `scale` the full colour; a dash marks a negative one.
+    """Numbers as shaded cells, 0 the ground and `scale` the full colour; a dash marks a negative one where there is room.
 
     key: how the keys of the cells begin; label: of the number i. Written as text at once: a picture has hundreds of
     cells.
@@ -30,7 +30,7 @@ def strip(
         )
         if side >= 24:
             marks.append(text(_short(value), left + side / 2, y + 4, size=10, anchor="middle"))
-        elif value < 0:
+        elif value < 0 and side >= 6:  # else the dashes of neighbours touch
             marks.append(f'<path d="M{left + side / 4:.1f},{y:.1f}h{side / 2:.1f}" stroke="{INK}"/>')
     if len(shown) < len(values):
         marks.append(text("…", x + width - side / 2, y + 4, size=12, anchor="middle"))

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import cache
-from math import sqrt
 
 import torch
 from ipywidgets import Checkbox, HBox, IntSlider, ToggleButtons
@@ -10,9 +9,10 @@ from torch import Tensor
 from traitlets import Bool, Float, Int, Unicode
 
 from mhsa.checks import check_choice
-from mhsa.draw.flow import STEPS, Flow, draw_flow
+from mhsa.draw.flow import STEPS, draw_flow
 from mhsa.draw.lane import products, sums_to
 from mhsa.explore.base import Choices, Explorer, TiedHeads, divisors, tie
+from mhsa.follow import Flow, follow
 from mhsa.layers import MultiHeadAttention
 from mhsa.masks import causal_mask
 from mhsa.toys import SENTENCE, embed
@@ -82,18 +82,6 @@ def layer_of(numbers: str, d_model: int, num_heads: int) -> tuple[Tensor, MultiH
 examples = cache(load_examples)
 
 
-@torch.no_grad()
-def follow(x: Tensor, layer: MultiHeadAttention, word: int, allowed: Tensor, temperature: float = 1.0) -> Flow:
-    """What the layer computes for one word of x (1, T, d_model). temperature divides the scores once more."""
-    q, k, v = (w(x)[0].unflatten(-1, (layer.num_heads, -1)).transpose(0, 1) for w in (layer.w_q, layer.w_k, layer.w_v))
-    q = q[:, word]  # (h, d_k)
-    scores = (k @ q[:, :, None])[..., 0]  # (h, T)
-    weights = (scores / (sqrt(layer.d_k) * temperature)).masked_fill(~allowed[word], -torch.inf).softmax(-1)
-    z = (weights[:, None] @ v)[:, 0]  # (h, d_v)
-    parts = (x[0], q, k, v, scores, weights, z, layer.w_o(z.flatten()), allowed[word])
-    return Flow(SENTENCE, word, *(part.tolist() for part in parts))
-
-
 def spelled_out(flow: Flow, step: int, head: int, temperature: float) -> list[str]:
     """The step in words, in code with its shape, and one of its numbers worked out."""
     h, T, d_model, d_k = len(flow.q), len(flow.tokens), len(flow.x[0]), len(flow.q[0])
@@ -145,7 +133,7 @@ def draw(state: FlowState) -> str:
     x, layer = layer_of(state.numbers, state.d_model, state.num_heads)
     T, head = x.shape[1], min(state.head, state.num_heads - 1)
     allowed = causal_mask(T) if state.is_causal else torch.ones(T, T, dtype=torch.bool)
-    flow = follow(x, layer, state.word, allowed, state.temperature)
+    flow = follow(layer, x, SENTENCE, state.word, allowed, state.temperature)
     lines = spelled_out(flow, state.step, head, state.temperature)
     return draw_flow(flow, step=state.step, head=head, lines=lines, note=SOURCES[state.numbers])
 
