@@ -37,4 +37,5 @@ def draw_braid_loop() -> str:
     for attribute, size in (("viewBox", f"0 0 {WIDTH} {height:g}"), ("height", f"{height:g}")):
         opening = re.sub(f' {attribute}="[^"]*"', f' {attribute}="{size}"', opening)
     words, *frames = [re.split(r"(?<=</desc>)|</svg>$", svg.partition(">")[2])[:2] for svg in [pictures[2], *pictures]]
-    return f"{opening}>{words[0]}{style}{''.join(f'<g class="frame">{frame}</g>' for _, frame in frames)}</svg>"
+    shown = "".join(f'<g class="frame">{frame}</g>' for _, frame in frames)
+    return f"{opening}>{words[0]}{style}{shown}</svg>"

@@ -14,7 +14,7 @@ Numbers = Sequence[float]
 def strip(
     values: Numbers, x: float, y: float, width: float, color: str, scale: float, key: str, label: Callable[[int], str]
 ) -> Svg:
-    """Numbers as shaded cells, 0 the ground and `scale` the full colour; a dash marks a negative one where there is room.
+    """Numbers as shaded cells, 0 the ground and `scale` the full colour; a dash, if it fits, marks a negative one.
 
     key: how the keys of the cells begin; label: of the number i. Written as text at once: a picture has hundreds of
     cells.
