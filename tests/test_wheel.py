@@ -24,6 +24,7 @@ shown = [
     train.recorded("map").result("relations, m=1", 1).mean,
     [run.task.name for run in train.load_story_runs().values()],
     explore.one_vs_many().view.svg,
+    explore.flow().view.svg,
     fast_attention.report(fast_attention.recorded("cpu")),
     claims.table("M"),
     claims.table("N"),
