@@ -22,5 +22,7 @@ c.ServerApp.root_dir = str(Path(__file__).resolve().parents[1])  # noqa: F821  (
 c.ServerApp.allow_root = True  # noqa: F821  (containers; it stays on loopback)
 c.MappingKernelManager.transport_encryption = "auto"  # noqa: F821  (other users of a machine hear loopback)
 c.LabApp.default_url = "/lab/tree/notebooks/00_start_here.ipynb"  # noqa: F821
+c.LabApp.custom_css = True  # noqa: F821  (custom/custom.css beside this file)
+c.ServerApp.tornado_settings = {"static_custom_path": [str(Path(__file__).resolve().parent / "custom")]}  # noqa: F821
 c.LabApp.extension_manager = "readonly"  # noqa: F821  (no request to the outside)
 c.LanguageServerManager.autodetect = False  # noqa: F821  (it would run npm)
