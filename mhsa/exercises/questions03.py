@@ -44,30 +44,31 @@ QUESTIONS = (
         id="offset",
     ),
     Choice(
-        "Merging after `weights @ v` with 5 tokens and 3 heads. Which of these copy numbers to new memory?",
+        "Two sentences of 5 tokens, 3 heads, no fused kernel; k and v are split like q. Which of these copy numbers to "
+        "new memory?",
         (
-            Option("z.transpose(1, 2)", "It swaps two strides and moves nothing: section 4. The copy comes after it."),
             Option(
-                "z.transpose(1, 2).contiguous()",
-                "It lays the numbers out token by token, the one copy of section 5.",
-                True,
+                "q.view(2, 5, 3, 4).transpose(1, 2)",
+                "view and transpose write new strides and move nothing: section 4. Who needs other strides pays later.",
             ),
             Option(
-                "z.transpose(1, 2).reshape(1, 5, 12)",
-                "No stride fits the joined axis, so reshape copies without saying so: section 7.",
+                "q @ k.mT, after the split",
+                "Before it multiplies: sentences and heads become one axis, and no single stride fits. It copies q and "
+                "k: section 5.",
                 True,
             ),
+            Option("z.transpose(1, 2), z = weights @ v", "It swaps two strides and moves nothing: section 4."),
             Option(
-                "q.view(1, 5, 3, 4) before it, to split",
-                "The split is free. view writes new strides only, and would raise an error before it copies: "
-                "section 4.",
+                "z.transpose(1, 2).reshape(2, 5, 12)",
+                "No stride fits the joined axis, so reshape must copy, and does not say so: section 7.",
+                True,
             ),
         ),
         several=True,
         id="copies",
     ),
     Choice(
-        "You test your layer with one head only. Which mistakes go unnoticed?",
+        "Your layer has heads of d_model / h columns, and you test it with one head only. Which mistakes go unnoticed?",
         (
             Option(
                 "The split is view(B, h, T, d_k), without a transpose",
@@ -119,17 +120,18 @@ QUESTIONS = (
         id="bare_views",
     ),
     Choice(
-        "A file stores fused weights as (h 3 d), with h = 2. Your code reads them as (3 h d). What happens?",
+        "A file stores W_Q, W_K and W_V as one matrix in the order (h 3 d), with h = 2. Your code reads it as (3 h d). "
+        "What happens?",
         (
             Option("An error, since the rows do not fit", "Both are 3 · h · d rows, so nothing can notice: section 9."),
             Option(
                 "The right output: only the heads change their numbers",
-                "Renumbered heads would need only another W_O. Here rows of W_Q become keys and values: section 9 "
-                "compares the outputs.",
+                "Renumbered heads keep q, k and v together. Here k of head 0 is read as a query, and q of head 1 as a "
+                "key: section 9 compares the outputs.",
             ),
             Option(
                 "The right shape, and other numbers",
-                "Some rows that made queries now make keys or values: section 9.",
+                "Of the six blocks q0 k0 v0 q1 k1 v1 only q0 and v1 keep their part: section 9.",
                 True,
             ),
             Option(

@@ -4,7 +4,7 @@ from mhsa.exercises.quiz import Choice, Number, Option
 
 QUESTIONS = (
     Choice(
-        "You go from 8 heads to 16, with d_model = 512 and T = 128 kept. What grows?",
+        "You go from 8 heads to 16, with d_k = d_model / h, and d_model = 512 and T = 128 kept. What grows?",
         (
             Option(
                 "The number of parameters",
@@ -69,8 +69,8 @@ QUESTIONS = (
         id="megabytes",
     ),
     Choice(
-        "d_model = 768. At which T do the products between tokens (scores and mix) cost as much as the four "
-        "projections?",
+        "d_model = 768, and h · d_k = d_model. At which T do the products between tokens (scores and mix) cost as much "
+        "as the four projections?",
         (
             Option(
                 "384",

@@ -17,7 +17,8 @@ QUESTIONS = (
             Option("All four tokens", "A Boolean mask does close keys there, but those where it is True: section 4."),
             Option(
                 "Nothing: its row is NaN",
-                "That is the *last* token, whose row has True everywhere. Look at the rows that section 4 prints.",
+                "That is the *last* token, whose row has True everywhere: NaN where weights are asked for. Look at the "
+                "rows that section 4 prints.",
             ),
         ),
         id="first_token_in_torch",
@@ -94,7 +95,7 @@ QUESTIONS = (
             ),
             Option(
                 "The number of keys and of values",
-                "Each weight belongs to one key and one value: section 8 sees the error.",
+                "A weight is found by a key and applied to its value, so each key needs one: section 8.",
                 True,
             ),
         ),
@@ -118,8 +119,8 @@ QUESTIONS = (
             ),
             Option(
                 "The mean of the output over its 4 rows does not depend on the filling",
-                "Two of the four rows belong to the filling, and their queries change with it. Section 2 takes the "
-                "mean over real rows.",
+                "Two of the four rows belong to the filling, and their queries change with it. Leave their rows "
+                "out: section 2.",
             ),
         ),
         several=True,

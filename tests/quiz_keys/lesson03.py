@@ -5,6 +5,7 @@ from math import sqrt
 import torch
 from helpers import rand
 from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
 
 from mhsa import MultiHeadAttention, attention, causal_mask, merge_heads, split_heads
 from quiz_keys.common import close, seeded
@@ -26,13 +27,16 @@ def offset():
 
 
 def copies():
-    z, q = rand(1, 3, 5, 4), rand(1, 5, 12)
+    x, z = rand(2, 5, 12), rand(2, 3, 5, 4)
+    q, k = x.view(2, 5, 3, 4).transpose(1, 2), rand(2, 5, 12).view(2, 5, 3, 4).transpose(1, 2)
     back = z.transpose(1, 2)
+    with FlopCounterMode(display=False, custom_mapping={torch.ops.aten.clone: lambda *_, **__: 1}) as counter:
+        q @ k.mT
     return {
-        "z.transpose(1, 2)": back.data_ptr() != z.data_ptr(),
-        "contiguous": back.contiguous().data_ptr() != z.data_ptr(),
-        "reshape": back.reshape(1, 5, 12).data_ptr() != z.data_ptr(),
-        "q.view": q.view(1, 5, 3, 4).data_ptr() != q.data_ptr(),
+        "q.view": q.data_ptr() != x.data_ptr(),
+        "q @ k.mT": counter.get_flop_counts()["Global"][torch.ops.aten.clone] == 2,
+        "z.transpose(1, 2), z = weights @ v": back.data_ptr() != z.data_ptr(),
+        "reshape": back.reshape(2, 5, 12).data_ptr() != z.data_ptr(),
     }
 
 
