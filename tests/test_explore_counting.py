@@ -14,8 +14,8 @@ from mhsa.draw.svg import describe
 
 
 def slices(explorer):
-    """{(matrix, heads): weights} as the labels of the picture say."""
-    labels = re.findall(r'aria-label="(W_\w), (heads? [^:]+): ([\d,]+) weights"', explorer.view.svg)
+    """{(matrix, heads): parameters} as the labels of the picture say."""
+    labels = re.findall(r'aria-label="(W_\w), (heads? [^:]+): ([\d,]+) parameters"', explorer.view.svg)
     return {(matrix, who): int(count.replace(",", "")) for matrix, who, count in labels}
 
 
@@ -112,7 +112,7 @@ def test_cost_shows_bytes_flops_and_the_crossing():
     assert f"q, k and v: {2 * 2 * 256 * 3 * 96:,} bytes" in explorer.view.svg
     assert f"projections: {2 * 2 * 256 * 96 * 3 * 96:,} FLOPs" in explorer.view.svg
     crossing = next(T for T in range(1, 999) if 2 * 3 * T * T > 4 * 96 * 96)
-    assert f"outgrow the weights at T = {crossing}." in describe(explorer.view.svg)
+    assert f"outgrow the parameters at T = {crossing}." in describe(explorer.view.svg)
 
 
 def test_cost_answers_up_to_the_end_of_the_axis():

@@ -12,7 +12,7 @@ LINES = {
     "scores": (INK, None),
     "kv_cache": (MUTED, "12 3 2 3"),
 }  # colour and dashes; each line is named at its end
-NAMES = {"weights": "weights", "qkv": "q, k and v", "scores": "scores", "kv_cache": "KV cache"}
+NAMES = {"weights": "parameters", "qkv": "q, k and v", "scores": "scores", "kv_cache": "KV cache"}
 
 Scale = Callable[[float], float]  # a number of tokens or bytes -> where it stands
 
@@ -37,7 +37,7 @@ def draw_cost(
 ) -> str:
     """series: bytes by part at each of `tokens` (powers of 2); T: the chosen one; flops: by part at T.
 
-    crossing: the smallest T at which the scores outgrow the weights, None beyond the axis.
+    crossing: the smallest T at which the scores outgrow the parameters, None beyond the axis.
     """
     now = {name: values[list(tokens).index(T)] for name, values in series.items()}
     says = _says(T, now, crossing)
@@ -61,7 +61,7 @@ def _says(T: int, now: Mapping[str, int], crossing: int | None) -> list[str]:
     where = f"at T = {crossing:,}." if crossing is not None else "beyond this axis."
     return [
         f"T = {T:,}: explicit {explicit}, fused {in_units(fused, 'B')} (a fused kernel stores no scores).",
-        f"The scores outgrow the weights {where}",
+        f"The scores outgrow the parameters {where}",
     ]
 
 
@@ -84,7 +84,7 @@ def _chart(tokens: Sequence[int], series: Mapping[str, Sequence[int]], T: int, c
     if crossing is not None and crossing >= tokens[0]:
         same = y(series["weights"][0])  # the weights are the same for every T
         ring = el("circle", cx=x(crossing), cy=same, r=9, fill="none", stroke=INK, stroke_width=2)
-        parts.append(keyed("crossing", f"the scores outgrow the weights at T = {crossing:,}", ring))
+        parts.append(keyed("crossing", f"the scores outgrow the parameters at T = {crossing:,}", ring))
     return parts
 
 

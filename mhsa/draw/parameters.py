@@ -1,4 +1,4 @@
-"""The four weight matrices of a layer, to scale."""
+"""The four matrices of a layer, to scale."""
 
 from textwrap import wrap
 
@@ -18,9 +18,9 @@ def draw_parameters(
     comparison: str,
     note: str,
 ) -> str:
-    """The matrices, their slices coloured by head, above a table of formula, weights and share.
+    """The matrices, their slices coloured by head, above a table of formula, parameters and share.
 
-    counts: weights by part, "W_Q" first; comparison: a line on other choices; note: a line on this one.
+    counts: parameters by part, "W_Q" first; comparison: a line on other choices; note: a line on this one.
     """
     h, g, total = num_heads, num_kv_heads, sum(counts.values())
     scale = SIDE / max(d_model, h * d_k)
@@ -84,7 +84,7 @@ def _matrix(name: str, rows: int, columns: int, slices: int, h: int, g: int, sca
         who = f"head {heads[0]}"
         if len(heads) > 1:
             who = f"head {i} of keys and values, read by heads {heads[0]} to {heads[-1]}"
-        label = f"{name}, {who}: {rows * columns // slices:,} weights"
+        label = f"{name}, {who}: {rows * columns // slices:,} parameters"
         parts.append(keyed(" ".join(f"head{n}" for n in heads), label, *inside))
     return Svg("".join(parts) + el("rect", width=width, height=height, fill="none", stroke=INK))
 

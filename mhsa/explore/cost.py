@@ -52,7 +52,7 @@ def draw(state: CostState) -> str:
 
 
 def cost(B: int = 1, T: int = 1024, d_model: int = 512, num_heads: int = 8, *, dtype: str = "float32") -> Explorer:
-    """Bytes and FLOPs by part, T up to 131,072: explicit and fused, KV cache, and where scores outgrow weights."""
+    """Bytes and FLOPs by part, T up to 131,072: explicit and fused, KV cache, and where scores outgrow parameters."""
     state = CostState(B=B, T=T, d_model=d_model, num_heads=num_heads, dtype=dtype)
     sliders = {
         name: Choices(options=[1], description=label)

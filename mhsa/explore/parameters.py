@@ -1,4 +1,4 @@
-"""explore.parameters(): where the weights of a layer are."""
+"""explore.parameters(): where the parameters of a layer are."""
 
 from ipywidgets import Checkbox, Dropdown, HBox
 from traitlets import Bool, Int
@@ -67,7 +67,7 @@ def draw(state: ParametersState) -> str:
     note = (
         "Tied, h · d_k = d_model: the total is the same for every h."
         if d_k is None
-        else "d_k is free: every head more adds its own weights, and h · d_k need not equal d_model."
+        else "d_k is free: every head more adds parameters of its own, and h · d_k need not equal d_model."
     )
     if g < h:
         comparison = f"With keys and values of its own for each of the {h} heads the total would be {full(h)}."
