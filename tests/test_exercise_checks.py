@@ -81,7 +81,7 @@ def test_a_wrong_value_does_not_tell_the_right_one():
     assert say(ALL["HEAD_WIDTH"], 12) == "Not yet. This is not right: 12 is too small."
     assert say(ALL["ATTENTION_SHAPES"], (2, 5)) == "Not yet. This is not right: 2 numbers are too few."
     assert say(ALL["SPLIT_STRIDES"], (105, 7, 21, 2)) == "Not yet. This is not right: 2 at [3] (1 of 4 differ)."
-    assert "result 5 of 5: 'both'" in say(ALL["CHOOSE_MASKS"], ("causal", "padding", "both", "padding", "both"))
+    assert "result 3 of 5: 'padding'" in say(ALL["CHOOSE_MASKS"], ("causal", "padding", "padding", "none", "none"))
     assert say(ALL["HEAD_WIDTH"], "64").endswith("a text, '64': numbers have no quotation marks.")
 
 

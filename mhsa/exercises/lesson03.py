@@ -8,6 +8,7 @@ from torch.nn import functional as F
 from mhsa.exercises.exercise import Exercise
 from mhsa.exercises.quiz import quiz_of
 from mhsa.heads import merge_heads, split_heads
+from mhsa.masks import causal_mask
 
 quiz = quiz_of(__name__)
 
@@ -117,8 +118,8 @@ MY_SPLIT = Exercise(
         ),
         (
             lambda x, h: x.mT.view(x.shape[0], h, x.shape[1], -1),
-            "You transpose first, and then `view` refuses. Do not reach for reshape: cut the columns first, transpose "
-            "after.",
+            "`view` refuses: after a transpose the numbers of a new axis lie apart. Do not reach for reshape: cut the "
+            "columns first, and let the transpose be the last step.",
         ),
         (
             lambda x, h: x.unflatten(-1, (h, -1)).transpose(2, 3),
@@ -206,6 +207,7 @@ SPLIT_STRIDES = Exercise(
     title="Predict the strides",
     difficulty=3,
     minutes=4,
+    extra=True,
     reference=split_strides,
     task="x is contiguous, (2, 5, 21). What is `x.view(2, 5, 3, 7).transpose(1, 2).stride()`? Write a tuple.",
     hints=[
@@ -242,13 +244,23 @@ def which_copy():
     return tuple(name for name, line in lines.items() if line.data_ptr() != sources[name].data_ptr())
 
 
+def in_order(answer):
+    """The order of the letters does not matter, nor whether they are a tuple, a list or a set."""
+    answer = answer() if callable(answer) else answer  # the reference
+    if isinstance(answer, str):
+        return "one text"
+    several = isinstance(answer, (list, tuple, set)) and all(isinstance(x, str) for x in answer)
+    return tuple(sorted(x.strip().lower() for x in answer)) if several else answer
+
+
 WHICH_COPY = Exercise(
     title="Which lines copy?",
     difficulty=3,
     minutes=4,
     reference=which_copy,
+    run=in_order,
     task="x is contiguous, (2, 5, 21), `heads` is line a, and `z = weights @ heads` is new. Which lines move numbers "
-    "to new memory? Write their letters as a tuple of strings, in this order.\n\n"
+    'to new memory? Write their letters as one text, such as `"abc"`.\n\n'
     "- a: `x.view(2, 5, 3, 7).transpose(1, 2)`\n- b: `heads.transpose(1, 2).view(2, 5, 21)`\n"
     "- c: `z.transpose(1, 2)`\n- d: `z.transpose(1, 2).reshape(2, 5, 21)`\n"
     "- e: `z.transpose(1, 2).contiguous()`",
@@ -263,14 +275,28 @@ WHICH_COPY = Exercise(
             ("b", "d", "e"),
             "Line b undoes the split of x itself. Have these numbers ever left x? It contains no word that may copy.",
         ),
-        (("e", "d"), "These are the right ones. Write them in the order of the list."),
+        (
+            ("b", "d"),
+            "Line b undoes the split of x itself, so its numbers have never left x. And `contiguous`: what does it do "
+            "with axes that lie apart?",
+        ),
+        (("c", "d"), "A transpose swaps strides and moves no number. What does `contiguous` do after it?"),
+        (("c", "e"), "A transpose swaps strides and moves no number. Which word copies where it must?"),
+        (("b", "e"), "Line b undoes the split of x itself. Which other word copies where it must?"),
+        (
+            ("b", "c", "d", "e"),
+            "Two of these move no number: one is a transpose, and one undoes the split of x itself.",
+        ),
+        (("a", "b", "c", "d", "e"), "Three of these write new strides alone. Which words may move numbers?"),
+        ("de", "You wrote one text. Write a tuple, with a text for each letter and commas between them."),
+        (("a", "b", "c"), "These three write new strides alone; it is the other two that you want."),
         (("c", "d", "e"), "A transpose swaps strides and moves no number."),
         (("a", "d", "e"), "view and transpose write new strides and move no number."),
         ((), "z was written head by head, and a token's numbers lie apart. Can one row of 21 be a view of them?"),
     ],
     also_right=[
-        ["d", "e"],
-        ("D", "E"),
+        ["e", "d"],
+        {"D", "E"},
     ],
 )
 
@@ -284,9 +310,10 @@ MEMORY_OFFSET = Exercise(
     title="Find an element in memory",
     difficulty=3,
     minutes=6,
+    extra=True,
     reference=memory_offset,
-    task="x (B, T, h·d) is contiguous and was split without a copy. At which place in memory lies `heads[b, head, t, "
-    "c]`?",
+    task="x (B, T, h·d) is contiguous, begins at place 0 of its memory and was split without a copy. At which place "
+    "lies `heads[b, head, t, c]`?",
     inputs=[
         [1, 2, 3, 4, 5, 3, 7],
         [0, 1, 2, 1, 3, 2, 5],
@@ -295,7 +322,7 @@ MEMORY_OFFSET = Exercise(
         [1, 1, 0, 0, 2, 3, 11],
     ],
     hints=[
-        "The place is the sum of index times stride. You need four strides.",
+        "The place is the offset, here 0, plus the sum of index times stride. You need four strides.",
         "From one token to the next: a whole row of x.",
         "From one head to the next: the width of a head.",
     ],
@@ -314,6 +341,14 @@ MEMORY_OFFSET = Exercise(
             "You interleave the heads. A head owns neighbouring columns: which index has stride 1?",
         ),
         (lambda b, i, t, c, T, h, d: ((b * T + t) * h + i) * d, "The column does not enter. What has stride 1?"),
+        (
+            lambda b, i, t, c, T, h, d: b * T * d + t * h * d + i * d + c,
+            "From one sentence to the next it is T whole rows of x, and a row holds all heads.",
+        ),
+        (
+            lambda b, i, t, c, T, h, d: b * T * h * d + t * h * d + i * h * d + c,
+            "From one head to the next it is the width of a head. Yours steps a whole row.",
+        ),
         (
             lambda b, i, t, c, T, h, d: 8 * (((b * T + t) * h + i) * d + c),
             "That is a number of bytes. Asked is the place, counted in numbers.",
@@ -340,6 +375,7 @@ SCORES_BTHD = Exercise(
     title="Scores without the transpose",
     difficulty=3,
     minutes=5,
+    extra=True,
     reference=scores_bthd,
     task="Some kernels keep the layout (B, T, h, d). Compute the scores of each head from it. `torch.einsum` names "
     "the axes.",
@@ -394,12 +430,13 @@ def unfuse(w, num_heads):
 
 
 UNFUSE = Exercise(
-    title="Take a fused weight apart",
+    title="Take a fused matrix apart",
     difficulty=3,
     minutes=6,
+    extra=True,
     reference=unfuse,
     task="`nn.MultiheadAttention` keeps W_Q, W_K and W_V below each other in one matrix: three blocks, each with the "
-    "heads in order. Cut it, so that `unfuse(w, h)[0, 1]` is the query weight of head 1.",
+    "heads in order. Cut it, so that `unfuse(w, h)[0, 1]` is the part of W_Q of head 1.",
     inputs=[[fingerprint(3 * h * d, d_model), h] for h, d, d_model in ((2, 5, 7), (5, 2, 11), (1, 3, 2), (3, 3, 5))],
     hints=[
         "Only the first axis is cut; d_model stays.",
@@ -464,6 +501,7 @@ MIX_HEADS = Exercise(
     title="Spot the bug: right shapes, wrong numbers",
     difficulty=3,
     minutes=8,
+    extra=True,
     reference=mix_heads,
     given=mix_heads_given,
     task="This code runs, returns the right shape and survives a round trip. It is wrong for every h above 1. Mend it.",
@@ -527,10 +565,12 @@ def multi_head(x, w_q, w_k, w_v, w_o, num_heads):
     return (weights @ v).transpose(1, 2).reshape(B, T, -1) @ w_o
 
 
-def multi_head_with(x, w_q, w_k, w_v, w_o, h, cut=my_split, join=my_merge, scale=None, axis=-1):
+def multi_head_with(x, w_q, w_k, w_v, w_o, h, cut=my_split, join=my_merge, scale=None, axis=-1, mask=None):
     q, k, v = (cut(x @ w, h) for w in (w_q, w_k, w_v))
     scale = q.shape[-1] ** -0.5 if scale is None else scale
-    return join((q @ k.mT * scale).softmax(axis) @ v) @ w_o
+    scores = q @ k.mT * scale
+    scores = scores if mask is None else scores.masked_fill(~mask, -torch.inf)
+    return join(scores.softmax(axis) @ v) @ w_o
 
 
 def multi_head_by_einops(x, w_q, w_k, w_v, w_o, num_heads):
@@ -608,6 +648,20 @@ MULTI_HEAD = Exercise(
             "keys are the last axis.",
         ),
         (lambda x, w_q, w_k, w_v, w_o, h: mix_heads(x @ w_q, x @ w_k, x @ w_v, h), "W_O is missing."),
+        (
+            lambda *a: multi_head_with(*a, join=lambda x: x.transpose(1, 2).reshape(a[0].shape)),
+            "You merge into the shape of x. Here h·d need not be d_model: it is W_O that brings the width back.",
+        ),
+        (
+            lambda *a: multi_head_with(*a, mask=causal_mask(a[0].shape[1])),
+            "Your tokens do not read later ones: a causal mask has come along. None is asked here.",
+        ),
+        (
+            lambda x, w_q, w_k, w_v, w_o, h: (
+                my_merge(attend(my_split(x @ w_q, h), my_split(x @ w_k, h), bare_split(x @ w_v, h))) @ w_o
+            ),
+            "q and k are split right, v goes straight to (B, h, T, d).",
+        ),
         (
             lambda x, w_q, w_k, w_v, w_o, h: attend(x @ w_q, x @ w_k, x @ w_v) @ w_o,
             "There is one map for all columns: the heads are never split.",

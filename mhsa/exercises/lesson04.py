@@ -33,7 +33,7 @@ LAYER_PARAMETERS = Exercise(
         (
             3 * 64**2 + 640**2,
             "You let each head read its own piece of the embedding, with shared matrices. Heads split the "
-            "*projection*: every head reads all 640 columns, through weights of its own.",
+            "*projection*: every head reads all 640 columns, through parameters of its own.",
         ),
         (
             10 * 3 * 64**2 + 640**2,
@@ -41,6 +41,7 @@ LAYER_PARAMETERS = Exercise(
         ),
         (4 * 640**2 + 4 * 640, "Your count includes biases, torch's default. Here there are none."),
         (4 * 640, "A matrix has rows *and* columns."),
+        (4 * 4 * 640**2, "That is four times too many: are you counting bytes? Asked are numbers."),
         (
             10 * 3 * 640 * 640 + 640**2,
             "Each of your heads projects to 640 columns. With h = 10 it projects to d_k = 64.",
@@ -73,7 +74,11 @@ HEAD_PARAMETERS = Exercise(
         ),
         (4 * 1600**2, "That is the whole layer. One head uses a slice of each matrix."),
         (3 * 1600 * 64, "You have the slices of W_Q, W_K and W_V. Which rows of W_O belong to the head?"),
-        (4 * 64**2, "You count d_k × d_k. A head reads all d_model columns: how long is a slice of W_Q?"),
+        (
+            4 * 64**2,
+            "That is d_k × d_k four times. A head reads all d_model columns: how long is a slice of W_Q? (Did you "
+            "divide by h twice?)",
+        ),
         (3 * 64**2, "You count d_k × d_k, without W_O. A head reads all d_model columns: how long is a slice of W_Q?"),
         (1600 * 64, "That is the slice of one matrix. How many matrices are there?"),
         (3 * 1600 * 64 + 1600**2, "W_O is shared between the heads: only d_k of its rows belong to one."),
@@ -96,6 +101,7 @@ PARAMETERS = Exercise(
     title="Count any layer",
     difficulty=3,
     minutes=6,
+    extra=True,
     reference=parameters,
     task="Count all numbers of a layer whose d_k is chosen freely, with or without biases. d_v = d_k.",
     inputs=[[512, 8, 64, False], [1024, 128, 128, False], [512, 7, 64, True], [5, 1, 3, True], [7, 2, 3, False]],
@@ -108,18 +114,22 @@ PARAMETERS = Exercise(
             lambda d, h, d_k, bias: 4 * d * d + (4 * d if bias else 0),
             "Your count does not depend on d_k. That holds only while h·d_k = d_model; T5-11B has 16 times as much.",
         ),
-        (lambda d, h, d_k, bias: 4 * d * h * d_k, "The weights are right. Where do the biases come in?"),
+        (lambda d, h, d_k, bias: 4 * d * h * d_k, "The matrices are right. Where do the biases come in?"),
+        (
+            lambda d, h, d_k, bias: 4 * d * h * d_k + (4 if bias else 0),
+            "The matrices are right. A bias is a number for each *output* of its layer, not one number.",
+        ),
         (
             lambda d, h, d_k, bias: 4 * d * h * d_k + (4 * d if bias else 0),
-            "The weights are right. A bias is as long as the output of its layer: is that d_model for all four?",
+            "The matrices are right. A bias is as long as the output of its layer: is that d_model for all four?",
         ),
         (
             lambda d, h, d_k, bias: 4 * d * h * d_k + (4 * h * d_k if bias else 0),
-            "The weights are right. A bias is as long as the output of its layer: what does W_O put out?",
+            "The matrices are right. A bias is as long as the output of its layer: what does W_O put out?",
         ),
         (
             lambda d, h, d_k, bias: 4 * d * h * d_k + (3 * h * d_k if bias else 0),
-            "The weights are right. W_O has a bias, too.",
+            "The matrices are right. W_O has a bias, too.",
         ),
         (
             lambda d, h, d_k, bias: 3 * d * h * d_k + (3 * h * d_k if bias else 0),
@@ -191,7 +201,7 @@ PRODUCT_FLOPS = Exercise(
         ),
         (
             lambda T, d, h: 8 * T * d * d,
-            "You have the projections. What about queries times keys, and weights times values?",
+            "You have the projections. What about queries times keys, and attention weights times values?",
         ),
         (
             lambda T, d, h: 8 * T * d * d + 4 * T * T * d // h,
@@ -205,6 +215,19 @@ PRODUCT_FLOPS = Exercise(
         (
             lambda T, d, h: 8 * T * d * d + 4 * T * T * d + 5 * h * T * T,
             "You added the softmax. It is the only part that depends on h; leave it out here.",
+        ),
+        (
+            lambda T, d, h: 8 * T * d * d + 4 * T * T * d + 3 * h * T * T,
+            "You added the softmax, at 3 a score. It is the only part that depends on h; leave it out here.",
+        ),
+        (lambda T, d, h: 4 * T * T * d, "You have the two products between tokens. Where are the projections?"),
+        (
+            lambda T, d, h: 8 * d * d + 4 * T * T * d,
+            "The products between tokens are right. A projection is made for each of the T tokens.",
+        ),
+        (
+            lambda T, d, h: 8 * T * d * d * h + 4 * T * T * d,
+            "The products between tokens are right. You count the projections for each head at full width.",
         ),
     ],
     also_right=[
@@ -237,6 +260,7 @@ SCORE_BYTES = Exercise(
         (lambda B, T, h, n: B * h * T * n, "A map has a row for each query *and* a column for each key."),
         (lambda B, T, h, n: 8 * B * h * T * T * n, "That is eight times too much: are you counting bits?"),
         (lambda B, T, h, n: B * h * T * T * n / 1e6, "That is in MB. Asked are bytes."),
+        (lambda B, T, h, n: B * h * T * T * n / 2**20, "That is in MiB. Asked are bytes."),
         (lambda B, T, h, n: 4 * B * h * T * T, "Four bytes hold for float32 only. The size of a number is given."),
         (
             lambda B, T, h, n: B * h * T * T // n,
@@ -244,7 +268,7 @@ SCORE_BYTES = Exercise(
         ),
         (
             lambda B, T, h, n: 2 * B * h * T * T * n,
-            "That is twice too much. Scores *and* weights? Asked are the scores alone.",
+            "That is twice too much. Scores *and* attention weights? Asked are the scores alone.",
         ),
     ],
     also_right=[
@@ -286,6 +310,18 @@ CACHE_BYTES = Exercise(
         ),
         (lambda B, T, L, h, g, d, n: 2 * B * T * L * g * d, "That is a number of elements. How many bytes has one?"),
         (
+            lambda B, T, L, h, g, d, n: 2 * B * T * L * g * d * n / 1024,
+            "That is in KiB. Asked are bytes.",
+        ),
+        (
+            lambda B, T, L, h, g, d, n: B * L * h * T * T * n,
+            "Those are score maps. A cache keeps keys and values, from which maps are made anew.",
+        ),
+        (
+            lambda B, T, L, h, g, d, n: 2 * B * T * L * g * n,
+            "The width of a head does not enter. How many numbers has one key?",
+        ),
+        (
             lambda B, T, L, h, g, d, n: 3 * B * T * L * g * d * n,
             "You keep the queries as well. An old query is never asked again.",
         ),
@@ -311,6 +347,7 @@ GROUPED_PARAMETERS = Exercise(
     title="Count a layer with grouped heads",
     difficulty=2,
     minutes=4,
+    extra=True,
     reference=grouped_parameters,
     task="Llama-3-8B: d_model=4096, 32 query heads, 8 heads of keys and values, d_k=128, no biases. How many numbers "
     "has one layer?",

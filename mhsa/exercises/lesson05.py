@@ -67,6 +67,18 @@ MY_CAUSAL_MASK = Exercise(
             "That is the additive form, 0 and -inf. Asked is a Boolean mask, True = may attend.",
         ),
         (
+            lambda q, k: torch.ones(q, k).tril(q - k).bool(),
+            "Right for T_q = T_k. For fewer queries you shift the diagonal the wrong way: the *last* query reads all.",
+        ),
+        (
+            lambda q, k: torch.ones(q, k).tril(k - q + 1).bool(),
+            "One later token is open in yours: the next one. A token reads itself and what lies *before*.",
+        ),
+        (
+            lambda q, k: torch.ones(k, q).triu(q - k).bool(),
+            "Yours is (T_k, T_q): rows and columns are swapped. Row = query.",
+        ),
+        (
             lambda q, k: torch.ones(k, k).tril().bool(),
             "Yours is (T_k, T_k). There are only T_q queries: which rows belong to them?",
         ),
@@ -109,6 +121,10 @@ MY_PADDING_MASK = Exercise(
     ],
     mistakes=[
         (real, "(B, T) is ambiguous beside scores (B, h, T_q, T_k): the numbers are right, two axes are missing."),
+        (
+            lambda n, T: real(n, T).flip(-1)[:, None, None],
+            "Yours puts the filling on the *left*. Here the real tokens come first.",
+        ),
         (
             lambda n, T: real(n, T)[:, None, :, None],
             "Your mask closes whole *queries* of the filling and leaves it open as a key. Which axis of the scores are "
@@ -168,6 +184,10 @@ JOIN_MASKS = Exercise(
             "A key is open in yours if *either* mask allows it (`|`, and `+` of Booleans, mean or). Both must.",
         ),
         (lambda c, p: c ^ p, "Yours opens a key that exactly one mask allows. Both must."),
+        (
+            lambda c, p: c == p,
+            "Yours opens a key also where *both* masks close it: they agree there. Both must allow it.",
+        ),
         (lambda c, p: c, "The filling is open. Where does the padding mask come in?"),
         (lambda c, p: p, "The future is open. Where does the causal mask come in?"),
         (lambda c, p: ~(c & p), "Yours is turned round: True = may attend."),
@@ -193,6 +213,7 @@ OPEN_KEYS = Exercise(
     title="One new token",
     difficulty=1,
     minutes=2,
+    extra=True,
     reference=open_keys,
     task="A cache holds the keys of 6 tokens. One new token arrives, and its key is added. How many keys may its "
     "query read under a causal mask?",
@@ -200,12 +221,20 @@ OPEN_KEYS = Exercise(
     mistakes=[
         (1, "That is torch's is_causal flag, aligned at the top left. Which place in the sentence has the new token?"),
         (6, "All that came before. May a token read itself?"),
+        (8, "One too many: the 6 in the cache, and the new token once."),
     ],
     also_right=[
         7.0,
         torch.tensor(7),
     ],
 )
+
+
+def as_row(answer):
+    """A row in a batch of one is that row."""
+    answer = answer() if callable(answer) else answer  # the reference
+    has_rows = isinstance(answer, (list, tuple)) or isinstance(answer, torch.Tensor) and answer.dim() > 1
+    return answer[0] if has_rows and len(answer) == 1 else answer
 
 
 def float_mask_row():
@@ -217,7 +246,9 @@ FLOAT_MASK_ROW = Exercise(
     title="Predict a leak",
     difficulty=3,
     minutes=4,
+    extra=True,
     reference=float_mask_row,
+    run=as_row,
     tolerance=0.006,
     task="All scores are 0. Someone passes `torch.tril(torch.ones(4, 4))`, floats, as a mask to "
     "`F.scaled_dot_product_attention`. What is row 1 of the weights, the *second*? Four numbers, two decimals.",
@@ -237,6 +268,7 @@ FLOAT_MASK_ROW = Exercise(
     also_right=[
         torch.tensor([1.0, 1.0, 0.0, 0.0]).softmax(-1),
         (0.37, 0.37, 0.13, 0.13),
+        torch.tensor([[1.0, 1.0, 0.0, 0.0]]).softmax(-1),
     ],
 )
 
@@ -265,16 +297,24 @@ FOR_TORCH = Exercise(
     run=in_torch,
     task="Convert a mask of this course for `nn.MultiheadAttention(...)(x, x, x, attn_mask=...)`. The check looks at "
     "the output of that layer.",
-    inputs=lambda rand: [
-        [mask, rand(B, len(mask), 6)]
-        for B, mask in ((2, causal_mask(5)), (1, causal_mask(3).mT), (3, causal_mask(1)), (2, causal_mask(7).flip(1)))
-    ],
+    inputs=lambda rand: (
+        [
+            [mask, rand(B, len(mask), 6)]
+            for B, mask in (
+                (2, causal_mask(5)),
+                (1, causal_mask(3).mT),
+                (3, causal_mask(1)),
+                (2, causal_mask(7).flip(1)),
+            )
+        ]
+        + [[causal_mask(11), 100 * rand(2, 11, 6)]]
+    ),  # scores far above and below 0
     hints=["What does True mean here, and there?", "Booleans can be turned round with one sign."],
     mistakes=[
         (
             lambda m: m,
-            "You pass the mask as it is. In nn.MultiheadAttention True means may *not* attend, the opposite of this "
-            "course: yours reads only what it should not.",
+            "Yours closes what may be read, and opens the rest. In nn.MultiheadAttention True means may *not* attend, "
+            "the opposite of this course, and -inf closes.",
         ),
         (
             lambda m: m.double(),
@@ -286,6 +326,15 @@ FOR_TORCH = Exercise(
             "A float mask is added to the scores: yours raises what should be closed. Only -inf closes.",
         ),
         (lambda m: (~m).mT, "The polarity is right, but rows and columns are swapped. Row = query in both."),
+        (
+            lambda m: (1 - m.double()) * -INF,
+            "Yours holds NaN: 0 times inf is no number. Fill with -inf only where the mask closes.",
+        ),
+        (
+            lambda m: (~m).double() * -100,
+            "You close by a number that is not low enough: one input has scores far below -100, and beside them the "
+            "closed key is the best. Only -inf, or a Boolean, closes always.",
+        ),
     ],
     also_right=[
         lambda m: m.logical_not(),
@@ -303,6 +352,11 @@ def masked_attention(q, k, v, mask):
 
 def masked_with(q, k, v, closed, fill=-INF):
     return (q @ k.mT / q.shape[-1] ** 0.5).masked_fill(closed, fill).softmax(-1) @ v
+
+
+def masked_after(q, k, v, mask, least):
+    weights = (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) * mask
+    return weights / weights.sum(-1, keepdim=True).clamp(min=least) @ v
 
 
 def additive_with_nan(q, k, v, mask):
@@ -327,7 +381,7 @@ MASKED_ATTENTION = Exercise(
     minutes=12,
     reference=masked_attention,
     task="Write attention with a Boolean mask. A query that may read nothing gets the output 0, and gradients without "
-    "NaN.",
+    "NaN. Scores may be as low as -100,000: a closed key gets no weight beside such scores, either.",
     inputs=lambda rand: (
         [
             [rand(B, T_q, d_k), rand(B, T_k, d_k), rand(B, T_k, d_v), mask]
@@ -360,6 +414,25 @@ MASKED_ATTENTION = Exercise(
             lambda q, k, v, m: masked_with(q, k, v, ~m, -100).masked_fill(~m.any(-1, keepdim=True), 0),
             "You close keys by a number that is not low enough: the last input has scores of some -10,000, and beside "
             "them the closed key is the best. What lies below *every* score?",
+        ),
+        (
+            lambda q, k, v, m: masked_after(q, k, v, m, 1e-12),
+            "You close keys after the softmax and bring the rows back to 1. On paper that is right. But where a closed "
+            "key has by far the best score, the open weights are 0 already. Close *before* the softmax.",
+        ),
+        (
+            lambda q, k, v, m: masked_after(q, k, v, m, 0),
+            "You close keys after the softmax and divide by what is left: 0/0 in a row with no key, and where a closed "
+            "key has by far the best score. Close *before* the softmax.",
+        ),
+        (
+            lambda q, k, v, m: masked_with(q, k, v, ~(m | ~m.any(-1, keepdim=True))),
+            "Right where a query has a key. You open all keys for a query that has none: then it reads what it must "
+            "not.",
+        ),
+        (
+            lambda q, k, v, m: masked_with(q, k, v, ~torch.cat([m[:, :1] | ~m.any(-1, keepdim=True), m[:, 1:]], -1)),
+            "Right where a query has a key. You open key 0 for a query that has none: then it reads what it must not.",
         ),
         (
             lambda q, k, v, m: masked_with(q, k, v, ~m).nan_to_num(0),
@@ -479,11 +552,12 @@ CHOOSE_MASKS = Exercise(
     reference=choose_masks,
     task="Which mask does each need, at least? Write five of the words `none`, `causal`, `padding`, `both`, as a "
     "tuple of strings.\n\n1. A text generator trains on pieces of equal length.\n2. An encoder reads a batch of "
-    "sentences of different lengths.\n3. A translator's decoder trains on target sentences of different lengths "
-    "(its self-attention).\n4. That decoder reads the source sentences, of different lengths (its "
-    "cross-attention).\n5. A text generator with a cache writes one more token of one sentence.",
+    "sentences of different lengths.\n3. A translator's decoder trains on target sentences of different lengths, with "
+    "the filling on the *left* (its self-attention).\n4. That decoder reads the source sentences, of different lengths "
+    "(its cross-attention).\n5. A text generator with a cache writes one more token of one sentence.",
     hints=[
-        "Two questions each: is there filling among the *keys*? Would a query see a key of its own future?",
+        "Two questions each: is there filling among the keys that stay open? Would a query see a key of its own "
+        "future?",
         "The source of a translation is known before the first word is written.",
         "With a cache, what lies in the future of the newest token?",
     ],
@@ -499,7 +573,7 @@ CHOOSE_MASKS = Exercise(
         ),
         (
             ("causal", "padding", "causal", "padding", "none"),
-            "Look at number 3. The targets differ in length: what stands at the end of the short ones?",
+            "Look at number 3. Filling at the *end* is in the future of every real word (section 2). Where is it here?",
         ),
         (
             ("causal", "padding", "padding", "padding", "none"),
@@ -512,6 +586,36 @@ CHOOSE_MASKS = Exercise(
         (
             ("both", "padding", "both", "padding", "none"),
             "Look at number 1. All pieces have equal length: is there any filling?",
+        ),
+        (
+            ("causal", "none", "both", "padding", "none"),
+            "Look at number 2. The sentences differ in length: what stands at the end of the short ones?",
+        ),
+        (
+            ("causal", "causal", "both", "padding", "none"),
+            "Look at number 2. A causal mask would hide the filling, and with it what an encoder may read. Which mask "
+            "hides the filling alone?",
+        ),
+        (
+            ("causal", "padding", "none", "padding", "none"),
+            "Look at number 3. All target words are there at once, and filling too: may a word read either?",
+        ),
+        (
+            ("causal", "padding", "both", "causal", "none"),
+            "Look at number 4. No word of the *source* is in the future. What hides the filling of the short sources?",
+        ),
+        (
+            ("causal", "padding", "both", "padding", "padding"),
+            "Look at number 5. There is one sentence: is anything filled up?",
+        ),
+        (
+            ("causal", "padding", "both", "padding", "both"),
+            "Look at number 5. There is one sentence, and its newest token is the last: is there a key to close?",
+        ),
+        (
+            ("padding", "padding", "both", "padding", "none"),
+            "Look at number 1. All pieces have equal length. What must a token not read while it learns to predict the "
+            "next?",
         ),
         (
             ("none", "padding", "both", "padding", "none"),
@@ -532,7 +636,7 @@ def drop(weights, p, training):
 
 def what_is_dropped(answer, weights, p, training):
     """What becomes of the weights, in words; and a 0 through which the gradient must flow."""
-    out = answer(weights, p, training)
+    out, again = answer(weights, p, training), answer(weights, p, training)
     if out is None or out is ...:
         return out
     if not isinstance(out, torch.Tensor):
@@ -545,13 +649,15 @@ def what_is_dropped(answer, weights, p, training):
     dropped = "whole lines become 0 at once" if whole else f"{share:.1f} of the weights become 0, each on its own"
     kept = (out / weights)[out != 0].detach().double().round(decimals=4).unique().tolist()
     factors = " and ".join(f"{factor:g}" for factor in kept) if len(kept) < 3 else "many different numbers"
-    return f"{dropped}, the others are multiplied by {factors or 'nothing'}", 0 * out.sum()
+    same = ", in the same places at each call" * (training and torch.equal(out == 0, again == 0))
+    return f"{dropped}{same}, the others are multiplied by {factors or 'nothing'}", 0 * out.sum()
 
 
 DROP = Exercise(
     title="Dropout on the weights",
     difficulty=2,
     minutes=4,
+    extra=True,
     reference=drop,
     run=what_is_dropped,
     task="Drop weights in training, each on its own, and leave them alone otherwise. In training a weight is either 0 "
@@ -591,6 +697,16 @@ DROP = Exercise(
             "Yours keeps a weight with probability p. p is the probability to *drop*: try p = 0.2 and count the zeros.",
         ),
         (
+            lambda w, p, training: (
+                w * (torch.rand(w.shape, generator=torch.Generator().manual_seed(0)) >= p) / (1 - p) if training else w
+            ),
+            "Yours drops the same places at each call. A fixed seed has no place here: draw anew.",
+        ),
+        (
+            lambda w, p, training: w * (torch.rand(w.shape) >= p) / p if training else w,
+            "The right share is dropped. But the others are divided by p: what is the probability to *keep* one?",
+        ),
+        (
             lambda w, p, training: F.dropout(w, 1 - p, training),
             "You swapped keep and drop: p is the probability to *drop*.",
         ),
@@ -621,6 +737,7 @@ BATCH_FIRST = Exercise(
     title="Spot the bug: sentences that read each other",
     difficulty=3,
     minutes=5,
+    extra=True,
     reference=batch_first,
     given=batch_first_given,
     task="The layer was made by `nn.MultiheadAttention(6, 2)`, without `batch_first=True`: it takes the *first* axis "
