@@ -15,7 +15,6 @@ from mhsa.cache import KVCache
 from mhsa.claims import CLAIMS, GROUPS, MODULES, VERDICTS, common
 from mhsa.claims.claim import LINKS, PAPERS, Claim
 from mhsa.count import PRESETS, FlopCount, ParameterCount, Preset
-from mhsa.draw.svg import describe
 from mhsa.exercises import form
 from mhsa.exercises.questions10 import INTERVIEW
 from mhsa.layers import MultiHeadAttention
@@ -262,16 +261,16 @@ def notes(marks):
 
 
 def line(marks):
-    return describe(marks.view.svg)
+    return marks.view.words
 
 
 def test_marks_are_compared_when_asked():
     marks = form.predict(claims.group("P")[:3])  # holds if, does not hold, holds
     marks.rows[0].value, marks.rows[1].value = "holds", "does not hold"
-    assert notes(marks) == ["", "", ""] and line(marks) == "Marks. 0 of 3 marked, 0 as measured."
+    assert notes(marks) == ["", "", ""] and line(marks) == "0 of 3 marked, 0 as measured."
     marks.button.click()
     assert notes(marks) == ["✗ holds if", "✓", ""]
-    assert line(marks) == "Marks. 2 of 3 marked, 1 as measured."
+    assert line(marks) == "2 of 3 marked, 1 as measured."
     still = marks._repr_mimebundle_()["text/markdown"]
     assert "P2 · " in still and "holds · holds if · does not hold · not shown" in still and "✓" not in still
 
@@ -280,7 +279,7 @@ def test_points_are_added_at_once():
     marks = form.points(["Why?", "How many?", "When?"])
     assert marks.button.layout.display == "none"
     marks.rows[0].value, marks.rows[2].value = "3", "1"
-    assert line(marks) == "Marks. 4 of 9 points. Look again at 3."
+    assert line(marks) == "4 of 9 points. Look again at 3."
 
 
 def test_a_form_is_escaped():

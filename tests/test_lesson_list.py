@@ -60,4 +60,4 @@ def test_a_lesson_has_exercises_and_a_quiz_of_its_own(lesson):
     module = import_module(f"mhsa.exercises.{lesson.name}")
     assert len(exercises(module)) >= 4
     quiz, questions = module.quiz(), import_module(f"mhsa.exercises.{lesson.name.replace('lesson', 'questions')}")
-    assert quiz.lesson == lesson.name and [asked.question for asked in quiz.asked] == list(questions.QUESTIONS)
+    assert quiz.lesson == lesson.name and [asked.question for asked in quiz.questions] == list(questions.QUESTIONS)

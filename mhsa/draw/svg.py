@@ -5,9 +5,8 @@ as an image, which has no variables, and the fallbacks give dark text on a light
 """
 
 import re
-from html import escape
+from html import escape, unescape
 from textwrap import wrap
-from xml.etree import ElementTree
 
 INK = "var(--jp-content-font-color1, #1b1b1b)"
 MUTED = "var(--jp-content-font-color2, #555555)"
@@ -92,8 +91,8 @@ def standalone(svg: str) -> str:
 
 def describe(svg: str) -> str:
     """The words of a picture: its title and desc, on one line."""
-    root = ElementTree.fromstring(svg)
-    return ". ".join(root.findtext(f"{{http://www.w3.org/2000/svg}}{tag}", "") for tag in ("title", "desc"))
+    label = re.search(r'aria-label="(.*?)"', svg, re.DOTALL)  # the first is that of the whole; to parse takes longer
+    return unescape(label[1]) if label else ""
 
 
 def _value(value: object) -> str:

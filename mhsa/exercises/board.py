@@ -1,15 +1,15 @@
 """The progress board: what is solved, and how many minutes are left."""
 
 import importlib
-from typing import Any
 
 from ipywidgets import HTML, Button, HBox, Layout, VBox
 
-from mhsa.draw.svg import Svg, el, picture, text
+from mhsa.draw.svg import Svg, el
 from mhsa.exercises import progress
 from mhsa.exercises.exercise import exercises, minutes
 from mhsa.exercises.quiz import captured_output
-from mhsa.explore.view import SvgView
+from mhsa.explore.panel import Panel, as_markdown
+from mhsa.explore.view import PanelView
 from mhsa.lessons import WITH_EXERCISES
 
 HEADER = ("lesson", "exercises solved", "quiz", "minutes left")
@@ -49,12 +49,11 @@ def to_markdown(table: list[list[str]]) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in [HEADER, ["---"] * len(HEADER), *table])
 
 
-class Board(VBox):
+class Board(Panel):
     """Shows the progress as it is when the cell runs, and again by a button. "Start over" asks first."""
 
     def __init__(self):
         self.table, self.trouble = HTML(), HTML()
-        self.view = SvgView()  # it also keeps keys from JupyterLab: x cuts a cell
         self.refresh = Button(description="Refresh")
         self.start_over = Button(description="Start over", tooltip="Forget all progress; asks first")
         self.really = Button(description="Really start over", button_style="danger")
@@ -65,27 +64,22 @@ class Board(VBox):
         self.start_over.on_click(lambda _: self._show(asking=True))
         self.really.on_click(lambda _: self._show(captured_output(progress.reset)))
         self.keep.on_click(lambda _: self._show())
-        super().__init__(
-            [self.table, self.view, HBox([self.refresh, self.start_over]), self.ask, self.trouble],
-            _dom_classes=("mhsa-explorer",),
-        )
+        view, buttons = PanelView(), HBox([self.refresh, self.start_over])
+        super().__init__([self.table, view, buttons, self.ask, self.trouble], view)
         self._show()
 
     def _show(self, trouble: str = "", asking: bool = False) -> None:
         def draw():
             table = rows()
-            words = f"{table[-1][-1]} minutes are left in all."
             self.table.value = to_html(table)
-            self.view.svg = picture(860, 34, "Progress", words, text(words, 2, 20, size=14))
+            self.say(f"{table[-1][-1]} minutes are left in all.")
 
         trouble = "\n".join(filter(None, [trouble, captured_output(draw)]))
         self.trouble.value = el("div", trouble, role="alert") if trouble else ""
         self.ask.layout.display = None if asking else "none"
 
-    def _repr_mimebundle_(self, **kwargs) -> dict:
-        still = to_markdown(rows(fresh=True))  # stored, it must not depend on whose progress it is
-        live: Any = super()._repr_mimebundle_(**kwargs)
-        return live | {"text/plain": still, "text/markdown": still}
+    def still(self) -> dict[str, str]:
+        return as_markdown(to_markdown(rows(fresh=True)))  # stored, it must not depend on whose progress it is
 
 
 def board() -> Board:

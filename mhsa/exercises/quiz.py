@@ -9,14 +9,12 @@ from html import escape
 from importlib import import_module
 from io import StringIO
 from math import isfinite
-from textwrap import wrap
-from typing import Any
 
 from ipywidgets import HTML, Button, Checkbox, Layout, RadioButtons, Text, VBox
 
-from mhsa.draw.svg import picture, text
 from mhsa.exercises import progress
-from mhsa.explore.view import SvgView
+from mhsa.explore.panel import Panel, as_markdown
+from mhsa.explore.view import PanelView
 
 LETTERS = "abcdefgh"
 WIDE = Layout(width="auto")
@@ -164,42 +162,33 @@ def make_controls(question: Question) -> list:
     return [RadioButtons(options=question.labels, index=None, layout=WIDE)]
 
 
-class Quiz(VBox):
+class Quiz(Panel):
     """The questions of a lesson. The score is kept; as an output without a kernel the questions can still be read."""
 
     def __init__(self, lesson: str, questions: Sequence[Question]):
         self.lesson = lesson
-        self.asked = [QuestionView(i, question, self._record) for i, question in enumerate(questions, start=1)]
-        self.view = SvgView()  # it also keeps the arrow keys from JupyterLab
-        super().__init__([*self.asked, self.view], _dom_classes=("mhsa-explorer",))
-        self._show_score()
+        self.questions = [QuestionView(i, question, self._record) for i, question in enumerate(questions, start=1)]
+        view = PanelView()
+        super().__init__([*self.questions, view], view)
+        self._say_score()
 
     @property
     def score(self) -> int:
-        return sum(asked.right is True for asked in self.asked)
+        return sum(question.right is True for question in self.questions)
 
     def _record(self) -> None:
-        self._show_score(captured_output(lambda: progress.record_quiz(self.lesson, self.score, len(self.asked))))
+        self._say_score(captured_output(lambda: progress.record_quiz(self.lesson, self.score, len(self.questions))))
 
-    def _show_score(self, trouble: str = "") -> None:
-        answered = sum(asked.right is not None for asked in self.asked)
-        line = f"{answered} of {len(self.asked)} answered, {self.score} right."
+    def _say_score(self, trouble: str = "") -> None:
+        answered = sum(question.right is not None for question in self.questions)
+        line = f"{answered} of {len(self.questions)} answered, {self.score} right."
         best = progress.quiz_score(self.lesson)
         if best:
             line += f" Best so far: {best[0]} of {best[1]}."
-        lines = [line, *wrap(trouble, 110)]
-        self.view.svg = picture(
-            860,
-            12 + 22 * len(lines),
-            "Score",
-            " ".join(lines),
-            *(text(words, 2, 20 + 22 * i, size=14) for i, words in enumerate(lines)),
-        )
+        self.say(" ".join([line, *trouble.split()]))
 
-    def _repr_mimebundle_(self, **kwargs) -> dict:
-        live: Any = super()._repr_mimebundle_(**kwargs)
-        still = to_markdown([asked.question for asked in self.asked])
-        return live | {"text/plain": still, "text/markdown": still}
+    def still(self) -> dict[str, str]:
+        return as_markdown(to_markdown([view.question for view in self.questions]))
 
 
 def to_markdown(questions: Sequence[Question]) -> str:

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ipywidgets import SelectionSlider, VBox, Widget
+from ipywidgets import SelectionSlider, Widget
 from traitlets import HasTraits, Int, TraitError
 
 from mhsa import checks
 from mhsa.draw.svg import describe, message
+from mhsa.explore.panel import Panel
 from mhsa.explore.view import SvgView
 
 LARGEST = 1_000_000  # beyond it the divisors take too long
@@ -39,16 +40,19 @@ class TiedHeads(HasTraits):
             self.num_heads = max(n for n in divisors(self.d_model) if n <= self.num_heads)
 
 
-class Explorer(VBox):
+class Explorer(Panel):
     """Redraws whenever a trait of `state` changes: `draw(state)` is SVG text, shown by `view`.
 
     Works without a browser: set a trait of `state`, read `view.svg`. A ValueError in draw shows as a sentence in place
-    of the picture. As an output it carries the live widget, a still (SVG) and the still in words (text).
+    of the picture. Its still is the picture, and the picture in words.
     """
 
+    view: SvgView
+
     def __init__(self, state: HasTraits, draw: Callable[..., str], controls: Sequence[Widget]):
-        self.state, self.view, self._draw, self._drawn = state, SvgView(), draw, None
-        super().__init__([*controls, self.view], _dom_classes=("mhsa-explorer",))
+        self.state, self._draw, self._drawn = state, draw, None
+        view = SvgView()
+        super().__init__([*controls, view], view)
         state.observe(self._redraw, names=state.trait_names())
         self._redraw()
 
@@ -59,13 +63,15 @@ class Explorer(VBox):
         self._drawn = values
         try:
             check_drawable(values)
-            self.view.svg = self._draw(self.state)
+            svg = self._draw(self.state)
         except Exception as error:  # anything else would be lost in Jupyter's log
-            self.view.svg = message(str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}")
+            svg = message(str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}")
+        with self.view.hold_sync():  # one message to the browser
+            self.view.svg = svg
+            self.say(describe(svg))
 
-    def _repr_mimebundle_(self, **kwargs) -> dict:
-        live: Any = super()._repr_mimebundle_(**kwargs)
-        return live | {"text/plain": describe(self.view.svg), "image/svg+xml": self.view.svg}
+    def still(self) -> dict[str, str]:
+        return {"text/plain": describe(self.view.svg), "image/svg+xml": self.view.svg}
 
 
 class Choices(SelectionSlider):

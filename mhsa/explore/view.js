@@ -1,50 +1,9 @@
+// The picture of a panel that has one: what can be pointed at in it, and where the keys lead. It comes after panel.js.
+
 const HINT = "Point at a part of the picture, or press Tab to reach it and move with the arrow keys.";
 const MOVES = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 const SVG = "http://www.w3.org/2000/svg";
 const LEAST_SCALE = 0.95; // text of size 9.5 stays above 9 pixels
-
-// Keys with Ctrl, Meta or Alt, Shift+Enter and Escape are JupyterLab's.
-const isForLab = ({ ctrlKey, metaKey, altKey, shiftKey, key }) =>
-  ctrlKey || metaKey || altKey || (shiftKey && key === "Enter") || key === "Escape";
-
-// It would take the others too: arrow keys from the controls, and a letter inserts, cuts or merges cells.
-function keepFromLab(event) {
-  if (!isForLab(event)) event.stopPropagation();
-}
-
-// noUiSlider, inside ipywidgets' sliders, would go to the end of the range it had at first.
-function goToEnd(event) {
-  const slider = event.key === "End" ? event.target.closest(".noUi-target")?.noUiSlider : null;
-  if (!slider) return;
-  slider.set(slider.options.range.max);
-  event.preventDefault();
-  event.stopPropagation();
-}
-
-// ipywidgets gives a slider's handle no name and of a choice tells its number in the list, gives Play's buttons no names,
-// and the radio buttons of a question are no group: an arrow key would leave it.
-function nameControls(explorer) {
-  for (const slider of explorer.querySelectorAll(".widget-slider")) {
-    const [target, handle, label, readout] = [".noUi-target", ".noUi-handle", ".widget-label", ".widget-readout"].map(
-      (part) => slider.querySelector(part));
-    if (!handle) continue;
-    handle.setAttribute("aria-label", label.textContent);
-    readout.setAttribute("role", "textbox");
-    readout.setAttribute("aria-label", label.textContent);
-    target.noUiSlider.off("update.mhsa");
-    target.noUiSlider.on("update.mhsa", () => handle.setAttribute("aria-valuetext", readout.textContent));
-  }
-  explorer.querySelectorAll(".widget-play").forEach((play) => ["play or pause", "stop"].forEach(
-    (name, i) => play.children[i].setAttribute("aria-label", name)));
-  for (const box of explorer.querySelectorAll(".widget-radio-box")) {
-    const name = box.querySelector("input")?.name || `mhsa-${Math.random()}`;
-    box.querySelectorAll("input").forEach((radio) => { radio.name = name; });
-  }
-  for (const question of explorer.querySelectorAll(".mhsa-question")) {
-    question.setAttribute("role", "group");
-    question.setAttribute("aria-label", question.querySelector(".widget-html-content").textContent);
-  }
-}
 
 // An image of the picture, twice as fine as on the screen.
 async function paint(svg) {
@@ -67,23 +26,16 @@ async function download(name, svg) {
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
-function render({ model, el }) {
-  el.classList.add("mhsa-view");
-  const [name, words, picture, line, said] = ["name", "words", "picture", "line", "said"].map((name) => {
-    const part = el.appendChild(document.createElement("div"));
-    part.className = `mhsa-${name}`;
-    return part;
-  });
-  said.setAttribute("role", "status");
-  name.id = `mhsa-${Math.random()}`;
+function showPicture(model, { name, words, picture, line, said }) {
+  name.id = newId();
   let current = null; // the part that Tab reaches
   let lit = null; // the part whose label is shown
-  let told = null; // the sentences of the picture before
 
   const all = () => [...picture.querySelectorAll("[data-key]")];
   const describe = () => picture.querySelector("desc").textContent;
   const keysOf = (part) => part.dataset.key.split(" ");
   const sharing = (part) => all().filter((other) => keysOf(other).some((key) => keysOf(part).includes(key)));
+  const focused = () => picture.contains(document.activeElement);
 
   function light(part) {
     lit = part;
@@ -115,8 +67,6 @@ function render({ model, el }) {
     current?.setAttribute("tabindex", "0");
   }
 
-  const focused = () => picture.contains(document.activeElement);
-
   // A function that finds this part again after a redraw: the same one of those that share its key.
   function finder(part) {
     const number = part ? sharing(part).indexOf(part) : -1;
@@ -131,25 +81,20 @@ function render({ model, el }) {
     const [findCurrent, findLit] = [finder(current), finder(lit)];
     picture.innerHTML = model.get("svg");
     const svg = picture.querySelector("svg");
-    tell(svg);
-    svg.setAttribute("role", "group");
+    nameByTitle(svg);
     svg.style.minWidth = `${LEAST_SCALE * svg.width.baseVal.value}px`; // narrower: scroll, do not shrink on
     for (const part of all()) part.setAttribute("tabindex", "-1");
     makeCurrent(findCurrent() ?? all()[0] ?? null);
     if (hadFocus) current?.focus({ preventScroll: true });
     light(findLit() ?? (hadFocus ? current : null));
-    if (el.isConnected) nameControls(el.closest(".mhsa-explorer") ?? el);
   }
 
-  // The words of the picture stand before it, to be read; of mere words, the line shows them. Its name is the title
-  // alone, and of a new picture only the first two sentences that are new are spoken.
-  function tell(svg) {
+  // The words of the picture stand before it, to be read; of mere words, the line shows them. Its name is the title alone.
+  function nameByTitle(svg) {
     const title = svg.querySelector("title");
-    const sentences = svg.getAttribute("aria-label").split(/(?<=[.?!]) /);
-    if (told) said.textContent = sentences.filter((sentence) => !told.includes(sentence)).slice(0, 2).join(" ");
-    told = sentences;
     name.textContent = title.textContent;
     words.textContent = all().length ? describe() : "";
+    svg.setAttribute("role", "group");
     svg.setAttribute("aria-labelledby", name.id);
     title.remove(); // the browser would show it as a tooltip
   }
@@ -218,18 +163,22 @@ function render({ model, el }) {
   model.on("change:svg", draw);
   model.on("msg:custom", save);
   draw();
-  let waiting = requestAnimationFrame(function attach() {
-    if (!el.isConnected) return void (waiting = requestAnimationFrame(attach));
-    const explorer = el.closest(".mhsa-explorer") ?? el;
-    explorer.addEventListener("keydown", goToEnd, { capture: true });
-    explorer.addEventListener("keydown", keepFromLab);
-    nameControls(explorer);
-  });
   return () => {
-    cancelAnimationFrame(waiting);
     model.off("change:svg", draw);
     model.off("msg:custom", save);
   };
+}
+
+function render({ model, el }) {
+  el.classList.add("mhsa-view");
+  const parts = Object.fromEntries(["name", "words", "picture", "line", "said"].map((name) => {
+    const part = el.appendChild(document.createElement("div"));
+    part.className = `mhsa-${name}`;
+    return [name, part];
+  }));
+  parts.said.setAttribute("role", "status");
+  const ends = [mendAccess(el), showWords(model, parts), hasPicture(model) ? showPicture(model, parts) : () => {}];
+  return () => ends.forEach((end) => end());
 }
 
 export default { render };

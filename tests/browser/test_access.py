@@ -99,7 +99,7 @@ def test_all_is_there_with_answers_choices_and_a_question_open(page):
     board.get_by_role("button", name="Keep my progress").wait_for()
     assert output(page, "error").locator(".mhsa-line").inner_text().startswith("num_heads=7 does not divide d_model=8")
     assert page.locator("[data-mime-type='application/vnd.jupyter.stderr'], [data-mime-type*='error']").count() == 0
-    assert [output(page, name).locator(".mhsa-explorer").count() for name in NAMES] == [1] * len(NAMES)
+    assert [output(page, name).locator(".mhsa-panel").count() for name in NAMES] == [1] * len(NAMES)
 
 
 @pytest.mark.parametrize("theme", ["Light", "Dark"])
@@ -111,7 +111,7 @@ def test_nothing_is_found_by_axe_and_every_text_stands_out(lab, page, theme):
     found = Axe().run(page, ".jp-Cell-outputArea", {"resultTypes": ["violations"], **rules})
     assert found.response["violations"] == [], found.generate_report()
     for name in NAMES:
-        words = output(page, name).locator(".mhsa-explorer").evaluate("window.words")
+        words = output(page, name).locator(".mhsa-panel").evaluate("window.words")
         assert len(words) >= 6 and min(words)[0] >= 4.5, (name, sorted(words)[:5])
     for name in EXPLORERS:
         texts = output(page, name.split("(")[0]).locator(".mhsa-picture svg").evaluate("window.texts")
@@ -211,13 +211,13 @@ def test_one_line_is_spoken_after_a_change_and_the_name_of_the_picture_is_its_ti
 
 def test_nothing_moves_by_itself_nor_slides_where_motion_is_reduced(page):
     page.emulate_media(reduced_motion="reduce")
-    slid = page.locator(".mhsa-explorer .noUi-target").evaluate_all("""targets => targets.flatMap(target => {
+    slid = page.locator(".mhsa-panel .noUi-target").evaluate_all("""targets => targets.flatMap(target => {
       target.classList.add('noUi-state-tap');
       const parts = [...target.querySelectorAll('*')].map(e => getComputedStyle(e).transitionDuration);
       target.classList.remove('noUi-state-tap');
       return parts; })""")
     assert len(slid) > 50 and {*slid} == {"0s"}
-    moving = "document.getAnimations().filter(a => a.effect.target.closest('.mhsa-explorer')).length"
+    moving = "document.getAnimations().filter(a => a.effect.target.closest('.mhsa-panel')).length"
     assert page.evaluate(moving) == 0
     assert output(page, "shapes").locator(".widget-play .fa-play").count() == 1
     page.emulate_media(reduced_motion="no-preference")

@@ -59,7 +59,7 @@ def test_a_lesson_as_its_reader_uses_it(lab, page, lesson):
     assert page.before[lesson] == (stored_pictures(lesson), [])  # before anything ran
     assert bad(page) == []
 
-    widgets = page.query_selector_all(f"{HERE} .mhsa-explorer")
+    widgets = page.query_selector_all(f"{HERE} .mhsa-panel")
     assert len(widgets) == sum(bool(re.search(WIDGET, cell.source, re.MULTILINE)) for cell in code_cells(lesson))
     for widget in widgets:
         use(page, widget)
@@ -192,4 +192,4 @@ def press(page, control, *keys: str) -> None:
 
 
 def says(widget, words: str) -> None:
-    widget.wait_for_selector(f"{PICTURE}[aria-label*=' {words}']", state="attached")
+    widget.wait_for_selector(f".mhsa-line:text('{words}')")
