@@ -1,14 +1,19 @@
-"""What several tests share: fixed random numbers, a comparison, attention worked out by hand, handles on explorers."""
+"""What several tests share: fixed random numbers, a comparison, attention worked out by hand, handles on explorers, and
+how another program is started."""
 
 import asyncio
+import os
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
+ALONE = {"PYTHONPATH": str(Path(__file__).parents[1] / "mhsa/exercises")}  # progress.py by itself: no second for torch
+AS_A_USER = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
 each_path = pytest.mark.parametrize("need_weights", [False, True], ids=["fused", "explicit"])
 
 

@@ -1,5 +1,6 @@
 """What a learner types is text in every picture, page and deck: it never becomes an element or an attribute."""
 
+import contextlib
 import json
 import re
 from html.parser import HTMLParser
@@ -8,11 +9,12 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from explorers import EXPLORERS
 from hypothesis import example, given
 from hypothesis import strategies as st
 from nbconvert.exporters import SlidesExporter
 from nbformat.v4 import new_code_cell, new_notebook, new_output
-from traitlets import HasTraits, Unicode
+from traitlets import HasTraits, TraitError, Unicode
 from traitlets.config import PyFileConfigLoader
 
 from mhsa import explore
@@ -174,6 +176,21 @@ def test_an_explorer_carries_words_as_words(token):
         "image/svg+xml",
         "application/vnd.jupyter.widget-view+json",
     }
+
+
+@pytest.mark.parametrize("name", EXPLORERS)
+def test_what_is_typed_into_an_explorer_makes_no_element(name):
+    explorer = EXPLORERS[name].make()
+    plain = {node.tag for node in ElementTree.fromstring(explorer.view.svg).iter()}
+    for trait in explorer.state.traits():
+        for word in NASTY:
+            with contextlib.suppress(TraitError):  # a number, or one of a few names
+                setattr(explorer.state, trait, word)
+            nodes = [*ElementTree.fromstring(explorer.view.svg).iter()]
+            assert {node.tag for node in nodes} <= plain
+            attributes = [attribute for node in nodes for attribute in node.attrib.items()]
+            assert not [name for name, _ in attributes if name.startswith("on")]
+            assert all(value.startswith("data:image/png;") for name, value in attributes if "href" in name)
 
 
 @pytest.mark.parametrize("query", NASTY)

@@ -56,25 +56,6 @@ def test_one_action_that_changes_two_traits_draws_once():
     assert calls == [(3, 5), (7, 8)]  # a second drawing of the same would flicker
 
 
-@pytest.mark.parametrize("name", ["heads", "parameters", "cost", "shapes"])
-@pytest.mark.parametrize("trait", ["d_model", "num_heads"])
-def test_a_size_beyond_all_use_is_refused_at_once(name, trait):
-    """The divisors of 10^30 would take longer than the universe is old."""
-    explorer = getattr(explore, name)()
-    setattr(explorer.state, trait, 10**30)
-    said = describe(explorer.view.svg)
-    assert said.startswith("No picture. ") and f"={10**30} is too large for a picture; up to 1,000,000 will do" in said
-    explorer.state.num_heads = explorer.state.d_model = 8
-    explorer.state.num_heads = 2
-    assert "No picture" not in describe(explorer.view.svg)
-
-
-@pytest.mark.parametrize("name", ["heads", "parameters", "cost", "shapes"])
-def test_one_head_is_not_called_heads(name):
-    explorer = getattr(explore, name)(d_model=8, num_heads=1)
-    assert not re.search(r"\b1 (?:key-value )?heads", explorer.view.svg)
-
-
 def test_an_output_holds_the_live_view_the_still_and_its_words():
     explorer, _ = pair_explorer()
     bundle = explorer._repr_mimebundle_()

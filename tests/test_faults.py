@@ -20,8 +20,8 @@ from pathlib import Path
 
 import psutil
 import pytest
+from helpers import ALONE, AS_A_USER
 from jupyter_client import KernelManager
-from test_progress import ALONE, AS_A_USER
 
 from mhsa.exercises.quiz import to_number
 

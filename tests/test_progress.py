@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
+from helpers import ALONE, AS_A_USER
 
 from mhsa.exercises import progress
-
-ALONE = {"PYTHONPATH": str(Path(progress.__file__).parent)}  # progress.py by itself: no second for torch
 
 
 @pytest.fixture
@@ -227,8 +226,6 @@ def test_a_damaged_file_is_set_aside_once_where_two_kernels_find_it(file, monkey
 
 
 # What may not be written. Root may write everything: it drops that right first
-
-AS_A_USER = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
 
 
 @pytest.mark.parametrize("what, reason", [("file", "the file is read-only"), ("folder", "Permission denied")])

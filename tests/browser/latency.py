@@ -10,18 +10,15 @@ import sys
 import tempfile
 from pathlib import Path
 
-from lab import chromium, jupyterlab
+from lab import ROOT, chromium, jupyterlab
 
-SLIDERS = {
-    "explore.heads(24, 4)": "heads",
-    "explore.shapes()": "step",
-    "explore.parameters(768, 12)": "heads",
-    "explore.cost()": "tokens T",
-    "explore.masks(length=3)": "padding",
-    "explore.real_heads()": "head",
-    "explore.real_heads('the dog ' * 63)": "head",  # 128 tokens, the most
-    "explore.one_vs_many()": "heads",
-}  # explorer: slider
+sys.path.insert(0, str(ROOT / "tests"))
+import explorers  # noqa: E402
+
+EXPLORERS = [
+    *explorers.EXPLORERS.values(),
+    explorers.Row("real_heads('the dog ' * 63)", ["head"], ""),  # 128 tokens, the most
+]  # the last slider of each is moved
 INTERACT = """%matplotlib inline
 import matplotlib.pyplot as plt
 from ipywidgets import SelectionSlider, interact
@@ -72,11 +69,12 @@ def measure(page, cell: int, label: str, presses: int) -> list[list[float]]:
 
 
 def main(presses: int) -> None:
-    sources = [INTERACT, *(f"from mhsa import explore\n{source}" for source in SLIDERS)]
+    sources = [INTERACT, *(row.source for row in EXPLORERS)]
+    sliders = {"interact + matplotlib": "heads", **{row.call: row.sliders[-1] for row in EXPLORERS}}
     results = {}
     with tempfile.TemporaryDirectory() as folder, chromium() as browser, jupyterlab(browser, Path(folder)) as lab:
         page = lab.run_cells("latency", sources)
-        for cell, (name, label) in enumerate({"interact + matplotlib": "heads", **SLIDERS}.items()):
+        for cell, (name, label) in enumerate(sliders.items()):
             results[name] = measure(page, cell, label, presses)
     slow = statistics.median(there for there, _ in results["interact + matplotlib"])
     print(f"{presses} presses, milliseconds                  there             painted")

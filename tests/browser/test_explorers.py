@@ -3,23 +3,13 @@
 import random
 
 import pytest
-
-# explorer, the sliders that are moved, and what its picture says with d_model = 12 and 3 heads, say
-EXPLORERS = {
-    "heads(12, 3)": (["d_model", "heads"], "d_model = {0} = {1} head"),
-    "parameters(96, 6)": (["d_model", "heads"], "d_model {0:,}, {1} head"),
-    "cost(d_model=512, num_heads=8)": (["d_model", "heads"], "d_model {0:,}, {1} head"),
-    "shapes(1, 3, 12, 3, step=3)": (["d_model", "heads"], "Shape (1, 3, {1}, {2})"),
-    "masks(length=3)": (["padding length"], "padding_mask([{0}], 4)"),
-    "real_heads(head=3)": (["head"], "Layer 1, head {0}"),
-    "one_vs_many()": (["heads"], "with 1 head and with {0} head"),
-}
+from explorers import EXPLORERS
 
 
 @pytest.fixture(scope="module")
 def page(lab):
     sources = [
-        *(f"from mhsa import explore\nexplore.{name}" for name in EXPLORERS),
+        *(row.source for row in EXPLORERS.values()),
         "from mhsa.exercises import lesson01\nlesson01.quiz()",
     ]
     page = lab.run_cells("explorers", sources, "Dark")
@@ -29,12 +19,11 @@ def page(lab):
 
 @pytest.mark.parametrize("name", EXPLORERS)
 def test_quick_keys_leave_the_right_picture(lab, page, name):
-    labels, says = EXPLORERS[name]
-    number = list(EXPLORERS).index(name)
+    row, number = EXPLORERS[name], [*EXPLORERS].index(name)
     explorer, rng = page.locator(".mhsa-panel").nth(number), random.Random(number)
     sliders = [
         explorer.locator(".widget-hslider").filter(has=page.locator(f".widget-label:text-is('{label}')"))
-        for label in labels
+        for label in row.sliders
     ]
     handles = [slider.locator(".noUi-handle").element_handle() for slider in sliders]
     for _ in range(40):
@@ -44,15 +33,14 @@ def test_quick_keys_leave_the_right_picture(lab, page, name):
     page.wait_for_timeout(500)  # the last key's picture
     lab.wait_idle(page)
     values = [int(slider.locator(".widget-readout").inner_text().replace(",", "")) for slider in sliders]
-    values += [values[0] // values[1]] if len(values) == 2 else []
     assert len(values) == 1 or values[0] % values[1] == 0
     picture = explorer.locator(".mhsa-picture svg").get_attribute("aria-label")
-    assert says.format(*values) in picture, (values, picture)
+    assert row.saying(*values) in picture, (values, picture)
     assert page.problems == []
 
 
 def test_a_key_on_a_cell_paints_the_mask(page):
-    explorer = page.locator(".mhsa-panel").nth(list(EXPLORERS).index("masks(length=3)"))
+    explorer = page.locator(".mhsa-panel").nth([*EXPLORERS].index("masks"))
     cell = explorer.locator("[data-key]").first
     before = explorer.locator(".mhsa-picture svg").get_attribute("aria-label")
     cell.focus()
@@ -63,7 +51,7 @@ def test_a_key_on_a_cell_paints_the_mask(page):
 
 
 def test_a_sentence_is_read_a_head_picked_and_the_picture_saved(page):
-    explorer = page.locator(".mhsa-panel").nth(list(EXPLORERS).index("real_heads(head=3)"))
+    explorer = page.locator(".mhsa-panel").nth([*EXPLORERS].index("real_heads"))
     explorer.locator("input[type=text]").first.fill("Boats left the quiet bank")
     page.keyboard.press("Enter")
     explorer.locator(".mhsa-picture svg[aria-label*='[CLS] boats left the quiet bank [SEP]']").wait_for()
