@@ -1,7 +1,7 @@
-"""Multi-head attention, a course in JupyterLab. It needs Python 3.11 or newer, and a network at the first start only.
+"""Multi-head attention, a course in JupyterLab. It needs Python 3.11 or newer, and a network at first starts only.
 
   python3 course.py [options of jupyter lab]   set up .venv once, then open JupyterLab on the first lesson
-  python3 course.py test [options of pytest]   set up the same way, then run every test
+  python3 course.py test [options of pytest]   set up that and what tests need, once, then run every test
   python3 course.py refresh [lessons]          set up the same way, then put in exercises, run, mark slides, store clean
   python3 course.py slides [lessons]           set up the same way, then make a deck of each lesson, in slides/
   python3 course.py handout [lessons]          set up the same way, then copy the lessons without their outputs to
@@ -27,6 +27,8 @@ ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 STAMP = VENV / "complete"  # written last: no stamp, no whole set-up
+LEARN = "requirements.txt"
+TEST = "tests/requirements.txt"  # the same, and what the tests need
 
 JUPYTER = ROOT / ".jupyter"  # its settings: first page, no news, no npm, …
 
@@ -78,28 +80,28 @@ def run(*command):
         )
 
 
-def fingerprint():
+def fingerprint(packages):
     """Changes with the packages, this file, the folder and the Python: then the set-up is done again."""
-    files = b"".join((ROOT / name).read_bytes() for name in ("requirements.txt", "pyproject.toml", "course.py"))
+    files = b"".join((ROOT / name).read_bytes() for name in (LEARN, packages, "pyproject.toml", "course.py"))
     return hashlib.sha256(files + repr((str(ROOT), sys.version_info[:2])).encode()).hexdigest()
 
 
-def set_up():
+def set_up(packages):
     """Makes .venv complete: at once if it is, from nothing if it was interrupted, else by what has changed."""
-    if PYTHON.exists() and STAMP.exists() and STAMP.read_text() == fingerprint():
+    done = STAMP.read_text().split() if PYTHON.exists() and STAMP.exists() else []
+    if fingerprint(packages) in done:
         return
     if importlib.util.find_spec("ensurepip") is None:
         stop("Python's venv module is missing. On Debian and Ubuntu: sudo apt install python3-venv")
     print("Setting up .venv, once; this takes minutes. If it is interrupted, the next start repairs it.", flush=True)
-    whole = PYTHON.exists() and STAMP.exists()
     STAMP.unlink(missing_ok=True)
-    run(sys.executable, "-m", "venv", VENV, *([] if whole else ["--clear"]))
+    run(sys.executable, "-m", "venv", VENV, *([] if done else ["--clear"]))
     install = [PYTHON, "-m", "pip", "install", "--disable-pip-version-check"]
-    run(*install, "-r", "requirements.txt")
+    run(*install, "-r", packages)
     run(*install, "--no-deps", "--no-build-isolation", "-e", ".")  # requirements.txt has setuptools
     if subprocess.call([str(PYTHON), "-m", "mhsa.pretrained"]) != 0:
         print("Lesson 7 has no model yet; it says how to fetch it. The other lessons need none.", flush=True)
-    STAMP.write_text(fingerprint())
+    STAMP.write_text("\n".join(sorted({fingerprint(LEARN), fingerprint(packages)})))
 
 
 def check_home():
@@ -147,7 +149,7 @@ def main(args):
     check_home()
     lessons = find_lessons(args[1:]) if args and args[0] in MAKING else []
     try:
-        set_up()
+        set_up(TEST if args[:1] == ["test"] else LEARN)
     except KeyboardInterrupt:
         stop("Interrupted. The next start repairs the installation.")
     except OSError as error:

@@ -1,4 +1,4 @@
-"""course.py sets up what the three lists of packages say, and each way to fail ends in one clear sentence."""
+"""course.py sets up what the lists of packages say, and each way to fail ends in one clear sentence."""
 
 import ast
 import importlib.util
@@ -20,7 +20,8 @@ import pytest
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
-PINS = {pin.name: pin for pin in map(Requirement, re.findall(r"(?m)^\w.*", (ROOT / "requirements.txt").read_text()))}
+LISTS = [(ROOT / name).read_text() for name in ("requirements.txt", "tests/requirements.txt")]
+PINS = {pin.name: pin for pin in map(Requirement, re.findall(r"(?m)^\w.*", "\n".join(LISTS)))}
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 DEPENDENCIES = PROJECT["dependencies"]
 AUTHORING = PROJECT["optional-dependencies"]["authoring"]
@@ -67,8 +68,9 @@ def test_the_package_imports_what_it_declares_and_nothing_else():
 @pytest.fixture
 def course(tmp_path):
     """course.py in a folder of its own, its steps recorded in `did` and not done."""
-    for name in ("course.py", "requirements.txt", "pyproject.toml"):
-        shutil.copy(ROOT / name, tmp_path)
+    (tmp_path / "tests").mkdir()
+    for name in ("course.py", "requirements.txt", "tests/requirements.txt", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path / name)
     for lesson in ("02_many_heads", "03_split_and_merge"):
         (tmp_path / "notebooks").mkdir(exist_ok=True)
         (tmp_path / f"notebooks/{lesson}.ipynb").touch()
@@ -91,22 +93,53 @@ def course(tmp_path):
 
 
 def test_set_up_is_done_once_and_again_when_the_packages_change(course):
-    course.set_up()
+    course.set_up(course.LEARN)
     python = str(course.PYTHON)
     assert course.did == [
         f"{sys.executable} -m venv {course.VENV} --clear",
         f"{python} -m pip install --disable-pip-version-check -r requirements.txt",
         f"{python} -m pip install --disable-pip-version-check --no-deps --no-build-isolation -e .",
     ]
-    course.set_up()
+    course.set_up(course.LEARN)
     assert len(course.did) == 3
     with open(course.ROOT / "requirements.txt", "a") as file:
         file.write("# one more line\n")
-    course.set_up()
+    course.set_up(course.LEARN)
     assert len(course.did) == 6 and "--clear" not in course.did[3]
 
 
-@pytest.mark.parametrize("step", ["venv", "-r requirements.txt", "-e ."])
+def installs(course):
+    """Which lists were installed since the last look."""
+    lists = [step.split(" -r ")[1] for step in course.did if " -r " in step]
+    course.did.clear()
+    return lists
+
+
+def test_what_tests_need_is_installed_by_the_first_test_and_kept(course):
+    for args in ([], ["refresh"], ["test"], ["test"], [], ["handout"]):
+        course.main(args)
+    assert installs(course) == ["requirements.txt", "tests/requirements.txt"]
+    with open(course.ROOT / "tests/requirements.txt", "a") as file:
+        file.write("# one more line\n")
+    course.main([])
+    assert installs(course) == []  # nothing that a learner needs has changed
+    course.main(["test"])
+    assert installs(course) == ["tests/requirements.txt"]
+    with open(course.ROOT / "requirements.txt", "a") as file:
+        file.write("# one more line\n")
+    course.main([])
+    course.main(["test"])
+    assert installs(course) == ["requirements.txt", "tests/requirements.txt"]
+
+
+def test_what_tests_need_holds_what_a_learner_needs():
+    learners, testers = LISTS
+    assert re.findall(r"(?m)^-r (.*)", testers) == ["../requirements.txt"] and "-r" not in learners
+    assert not {"pytest", "playwright", "transformers"} & set(re.findall(r"(?m)^[\w-]+", learners))
+
+
+@pytest.mark.parametrize("command", [[], ["test"]])
+@pytest.mark.parametrize("step", ["venv", "requirements.txt", "-e ."])
 @pytest.mark.parametrize(
     "trouble, sentence",
     [
@@ -114,9 +147,9 @@ def test_set_up_is_done_once_and_again_when_the_packages_change(course):
         (OSError(28, "No space left"), "failed: .Errno 28. No space left"),
     ],
 )
-def test_an_interrupted_set_up_is_begun_anew(course, step, trouble, sentence):
+def test_an_interrupted_set_up_is_begun_anew(course, command, step, trouble, sentence):
     run = course.run
-    course.set_up()
+    course.set_up(course.LEARN)
     with open(course.ROOT / "requirements.txt", "a") as file:
         file.write("# one more line\n")
 
@@ -127,27 +160,27 @@ def test_an_interrupted_set_up_is_begun_anew(course, step, trouble, sentence):
 
     course.run = broken
     with pytest.raises(SystemExit, match=sentence):
-        course.main([])
+        course.main(command)
     course.did.clear()
     course.run = run
-    course.main(["test"])
+    course.main(command)
     assert "--clear" in course.did[0] and len(course.did) == 4
 
 
 @pytest.mark.parametrize("code, words", [(0, ""), (1, "Lesson 7 has no model yet")])
 def test_the_model_is_fetched_and_may_fail(course, capsys, code, words):
     course.subprocess.call = lambda command, **options: course.did.append(" ".join(command)) or code
-    course.set_up()
+    course.set_up(course.LEARN)
     assert course.did[3:] == [f"{course.PYTHON} -m mhsa.pretrained"] and course.STAMP.exists()
     assert words in capsys.readouterr().out
-    course.set_up()
+    course.set_up(course.LEARN)
     assert len(course.did) == 4
 
 
 def test_a_moved_folder_is_set_up_again(course, monkeypatch):
-    before = course.fingerprint()
+    before = course.fingerprint(course.LEARN)
     monkeypatch.setattr(course, "ROOT", shutil.copytree(course.ROOT, course.ROOT / "moved"))
-    assert course.fingerprint() != before
+    assert course.fingerprint(course.LEARN) != before
 
 
 @pytest.mark.parametrize(
@@ -184,9 +217,9 @@ def test_a_lesson_that_does_not_exist_is_named_before_the_set_up(course, command
 
 
 def test_a_set_up_whose_python_is_gone_is_done_again(course):
-    course.set_up()
+    course.set_up(course.LEARN)
     course.PYTHON.unlink()
-    course.set_up()
+    course.set_up(course.LEARN)
     assert len(course.did) == 6 and "--clear" in course.did[3]
 
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from nbclient import NotebookClient
+from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
 from mhsa.authoring.insert import insert
@@ -23,8 +24,8 @@ WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"  # a dead view shows "m
 
 
 def run(notebook: NotebookNode, path: Path) -> None:
-    """Run every cell; one that raises or writes to stderr is named."""
-    NotebookClient(
+    """Run every cell; one that raises, writes to stderr or does not end is named."""
+    client = NotebookClient(
         notebook,
         timeout=60,
         kernel_name="python3",
@@ -33,7 +34,11 @@ def run(notebook: NotebookNode, path: Path) -> None:
         coalesce_streams=True,
         record_timing=False,
         store_widget_state=False,
-    ).execute()
+    )
+    try:
+        client.execute()
+    except (CellTimeoutError, DeadKernelError) as error:
+        raise SystemExit(f"{path.name}: {error}") from None
     for number, cell in enumerate(cell for cell in notebook.cells if cell.cell_type == "code"):
         for output in cell.outputs:
             if output.output_type == "error":

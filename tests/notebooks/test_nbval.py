@@ -59,6 +59,14 @@ def test_refresh_names_the_cell_that_fails_and_keeps_the_file(tmp_path, source, 
     assert path.read_bytes() == before
 
 
+def test_refresh_tells_of_a_kernel_that_ended_and_keeps_the_file(tmp_path):
+    path = store(tmp_path / "b.ipynb", "import os; os._exit(1)")
+    before = path.read_bytes()
+    with pytest.raises(SystemExit, match="^b.ipynb: Kernel died"):
+        refresh(path)
+    assert path.read_bytes() == before
+
+
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b"\xff\xfe\x00", b'{"nbformat": 4, "cells": 5}'])
 def test_refresh_names_a_broken_file_in_one_line(tmp_path, content):
     (tmp_path / "c.ipynb").write_bytes(content)
