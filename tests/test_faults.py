@@ -1,7 +1,7 @@
 """What a machine, a system or an impatient user can do to the course: nothing is lost, and what is shown is the same.
 
 Faults of the progress file stand in test_progress.py, those of the set-up in test_setup.py, of the model's files in
-test_pretrained.py, of an answer in test_exercise_checks.py, of processes in test_shard.py.
+test_pretrained.py, of an answer in test_sandbox.py, of processes in test_shard.py.
 """
 
 import contextlib
