@@ -62,8 +62,16 @@ def test_cuda_times_are_those_between_two_events_in_seconds(clock, monkeypatch):
             assert end.waited
             return 1000 * (end.at - self.at)  # milliseconds
 
+    class Square:
+        """The large product that keeps the GPU busy takes 100 s on the fake clock."""
+
+        def __matmul__(self, other):
+            clock.call("busy", 100)()
+
     monkeypatch.setattr(torch.cuda, "Event", Event)
-    assert measure.time_interleaved({"a": clock.call("a", 7)}, repeats=3, device="cuda") == {"a": 7}
+    monkeypatch.setattr(measure, "_square", Square)
+    assert measure.time_interleaved({"a": clock.call("a", 7)}, repeats=3, warmup=0, device="cuda") == {"a": 7}
+    assert clock.order == ["busy", "busy", "a"] * 3  # Python asks for all of "a" before the first event comes
 
 
 def test_a_measurement_draws_none_of_the_session_s_random_numbers():
@@ -160,6 +168,41 @@ def test_the_reason_is_the_warning_about_the_kernel_asked_for():
 
     calls, refused = baselines.named_kernels(call)
     assert calls == {} and set(refused.values()) == {"head dim should be at most 256"} and len(refused) == 4
+
+
+def test_a_gpu_without_memory_has_not_refused():
+    def call():
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 4.00 GiB")
+
+    calls, reasons = baselines.named_kernels(call)
+    assert calls == {} and set(reasons.values()) == {baselines.NO_MEMORY} and len(reasons) == 4
+    assert baselines.shown(None, reasons["math"]) == "no memory" and baselines.shown(None, "too wide") == "refused"
+    assert baselines.shown(0.0012345, None) == "1.23" and baselines.shown(None, None) == "-"
+
+
+def test_a_gpu_s_peak_leaves_out_what_the_first_product_reserves(monkeypatch):
+    """torch keeps a workspace for cuBLAS in its own memory, from the first product on."""
+    gpu = SimpleNamespace(workspace=0, kept=7, peak=0)
+
+    def call():
+        gpu.workspace = 8_519_680
+        gpu.peak = max(gpu.peak, gpu.kept + gpu.workspace + 1009)
+
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda: gpu.kept + gpu.workspace)
+    monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda: gpu.peak)
+    monkeypatch.setattr(torch.cuda, "reset_peak_memory_stats", lambda: setattr(gpu, "peak", 0))
+    assert measure.peak_extra_bytes(call, device="cuda") == 1009
+
+
+def test_new_pages_are_counted_and_ready_memory_has_none(monkeypatch):
+    pytest.importorskip("resource")
+    size = 64 * 2**20  # glibc takes such a block from the operating system, and gives it back
+    ready = torch.zeros(size, dtype=torch.uint8)
+    few = measure.page_faults(lambda: ready.fill_(1))
+    many = measure.page_faults(lambda: torch.zeros(size, dtype=torch.uint8).fill_(1))
+    assert few < 100 < many
+    monkeypatch.setattr(measure, "resource", None)
+    assert measure.page_faults(lambda: 1 / 0) is None  # Windows
 
 
 def test_the_chosen_kernel_is_named():

@@ -83,6 +83,12 @@ def test_without_a_gpu_cuda_is_refused_plainly(monkeypatch, capsys):
     assert capsys.readouterr().out == ""
 
 
+def test_a_gpu_leaves_no_shape_out_unless_told():
+    assert __main__._parse([]).gflop == 30
+    assert __main__._parse(["--device", "cuda"]).gflop == float("inf")
+    assert __main__._parse(["--device", "cuda", "--gflop", "7"]).gflop == 7
+
+
 @pytest.mark.parametrize("arguments", ["--T 0", "--repeats 0", "--num-heads -1"])
 def test_sizes_below_one_are_refused(arguments, capsys):
     with pytest.raises(SystemExit):

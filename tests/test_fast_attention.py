@@ -3,6 +3,7 @@
 import pytest
 import torch
 from helpers import same
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from mhsa import MultiHeadAttention
 from mhsa.bench import Shape, __main__, baselines, decode, fast_attention
@@ -21,7 +22,8 @@ def test_a_grid_has_a_row_for_each_shape_and_kind_of_numbers():
         (numbers, T, h) for numbers in ("float32", "bfloat16") for T in (3, 5) for h in (1, 7)
     ]
     for row in rows:
-        assert set(row["seconds"]) == {"explicit", "fused", "product"} and set(row["bytes"]) == {"explicit", "fused"}
+        assert set(row["seconds"]) == {"explicit", "fused", "product"}
+        assert set(row["bytes"]) == set(row["pages"]) == {"explicit", "fused"}
         assert row["kernel"] == "flash_attention_for_cpu" and row["refused"] == {}
 
 
@@ -29,8 +31,8 @@ def test_a_grid_has_a_row_for_each_shape_and_kind_of_numbers():
     "settings, says",
     [
         (
-            dict(numbers=["float32", "float16"]),
-            "numbers='float16' is none of these: float32, float32 in TF32, bfloat16",
+            dict(numbers=["float32", "float64"]),
+            "numbers='float64' is none of these: float32, float32 in TF32, bfloat16, float16",
         ),
         (dict(numbers="float"), "numbers='float' is none of these"),
         (dict(device="mps"), "device='mps' is none of"),
@@ -71,7 +73,7 @@ def test_the_code_for_a_gpu_runs_on_a_cpu(monkeypatch, tmp_path, capsys):
     assert set(narrow["refused"]) == {"memory-efficient", "cuDNN"}
     assert "explicit" not in wide["seconds"] and "explicit" not in wide["bytes"]  # T = 5, h = 7
     out = capsys.readouterr().out
-    assert out.strip() == fast_attention.report(result) and "cuDNN was refused: " in out
+    assert out.strip() == fast_attention.report(result) and "cuDNN did not run: " in out
     assert fast_attention.table(result["heads"]).splitlines()[-1].split()[:6] == ["2", "5", "7", "2", "bfloat16", "-"]
     assert fast_attention.kernel_table(result["heads"]).splitlines()[-1].split().count("refused") == 2
 
@@ -83,9 +85,49 @@ def test_what_is_recorded_is_what_the_grids_measure_now():
         for name, grid in fast_attention.GRIDS[device].items():
             sizes = {size: values for size, values in grid.items() if size in Shape._fields}
             shapes = baselines.shapes_of(**sizes, backward=[False])
+            kinds = grid.get("numbers", ["float32"])
+            if "float16" in {row["numbers"] for row in result[name]}:  # of a GPU before Ampere
+                kinds = [kind.replace("bfloat16", "float16") for kind in kinds]
             assert [(*(row[size] for size in Shape._fields), row["numbers"]) for row in result[name]] == [
-                (*shape, numbers) for numbers in grid.get("numbers", ["float32"]) for shape in shapes
+                (*shape, kind) for kind in kinds for shape in shapes
             ]
+
+
+@pytest.mark.parametrize(
+    "capability, hip, kind",
+    [((7, 5), None, "float16"), ((8, 0), None, "bfloat16"), ((9, 0), None, "bfloat16"), ((7, 5), "6.4", "bfloat16")],
+    ids=["Turing", "Ampere", "Hopper", "AMD"],
+)
+def test_the_half_type_is_one_that_the_device_s_kernels_take(capability, hip, kind, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: capability)
+    monkeypatch.setattr(torch.version, "hip", hip)
+    assert baselines.half_type("cuda") == kind and baselines.half_type("cpu") == "bfloat16"
+
+
+def test_an_older_gpu_is_measured_in_float16(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: (7, 5))
+    monkeypatch.setattr(torch.version, "hip", None)
+    monkeypatch.setattr(fast_attention, "environment_info", lambda device: {})
+    monkeypatch.setattr(fast_attention, "measure_grid", lambda *, device, numbers, **sizes: numbers)
+    assert fast_attention.measure_all("cuda") == {
+        "tokens": ["float16"],
+        "heads": ["float16"],
+        "numbers": ["float32", "float32 in TF32", "float16"],
+    }
+    assert fast_attention.measure_all("cpu")["numbers"] == ["float32", "bfloat16"]
+
+
+def test_a_pass_that_torch_does_not_fuse_is_left_out_where_its_map_does_not_fit(monkeypatch):
+    """As on a GPU whose kernels refuse the dtype: the explicit steps would run out of memory at 131,072 tokens."""
+    monkeypatch.setattr(baselines, "LARGEST_MAP", 4 * 2 * 7 * 3**2)
+    with sdpa_kernel(SDPBackend.MATH):
+        fits, too_large = (
+            fast_attention.measure_pass(Shape(2, T, 14, 7, False), repeats=1, kernels=True) for T in (3, 5)
+        )
+    assert fits["kernel"] == too_large["kernel"] == "attention_math"
+    assert set(fits["bytes"]) == {"explicit", "fused"} and too_large["bytes"] == {}
+    assert "fused" not in too_large["seconds"] and "product" in too_large["seconds"]
+    assert fast_attention.table([too_large]).splitlines()[1].split()[5:] == ["-"] * 4 + ["attention_math"]
 
 
 def test_float32_products_are_set_and_set_back(monkeypatch):

@@ -6,7 +6,7 @@
 from mhsa.bench import fast_attention
 from mhsa.bench.baselines import Shape, contestants
 from mhsa.bench.decoding import decode
-from mhsa.bench.measure import chosen_kernel, measure_memory, peak_extra_bytes, time_interleaved
+from mhsa.bench.measure import chosen_kernel, measure_memory, page_faults, peak_extra_bytes, time_interleaved
 
 __all__ = [
     "Shape",
@@ -15,6 +15,7 @@ __all__ = [
     "decode",
     "fast_attention",
     "measure_memory",
+    "page_faults",
     "peak_extra_bytes",
     "time_interleaved",
 ]

@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 
 from mhsa.bench import fast_attention
-from mhsa.bench.baselines import shapes_of
+from mhsa.bench.baselines import half_type, shapes_of
 from mhsa.bench.speed import GRID, MEMORY_GRID, report_memory, report_speed
 from mhsa.recording import check_writable, environment_info
 
@@ -31,7 +31,7 @@ def main(arguments: list[str] | None = None) -> None:
         result = fast_attention.measure_all(args.device)
         print(fast_attention.report(result))
     else:
-        dtype_name = args.dtype or ("bfloat16" if args.device == "cuda" else "float32")
+        dtype_name = args.dtype or (half_type("cuda") if args.device == "cuda" else "float32")
         device, dtype, shapes = args.device, getattr(torch, dtype_name), shapes_of(**args.sizes)
         result = environment_info(device) | {"dtype": dtype_name}
         print(", ".join(f"{name} {value}" for name, value in result.items()))
@@ -59,15 +59,18 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
         default="cpu",
         help="cuda: timed by CUDA events, and our layer held to each of torch's kernels by name",
     )
-    parser.add_argument("--dtype", choices=("float32", "float16", "bfloat16"), help="default: float32; cuda: bfloat16")
+    parser.add_argument(
+        "--dtype",
+        choices=("float32", "float16", "bfloat16"),
+        help="default: float32; cuda: bfloat16, or float16 before Ampere",
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write device, date, versions and every figure there")
     parser.add_argument("--repeats", type=int, default=15, help="timed rounds a shape (default: 15)")
     parser.add_argument(
         "--gflop",
         type=float,
-        default=30.0,
         help="leave out shapes whose forward pass takes more GFLOP "
-        "(default: 30, about a quarter of an hour on two cores; inf leaves none out)",
+        "(default: 30, about a quarter of an hour on two cores; cuda: inf, which leaves none out)",
     )
     for name in GRID:
         parser.add_argument(
@@ -79,6 +82,8 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
         )
     args = parser.parse_args(arguments)
     defaults = MEMORY_GRID if args.memory else GRID
+    if args.gflop is None:
+        args.gflop = 30.0 if args.device == "cpu" else float("inf")
     if args.lesson:
         args.json = args.json or Path(str(fast_attention.path_of(args.device)))
     args.sizes = {name: getattr(args, name) or default for name, default in defaults.items()}

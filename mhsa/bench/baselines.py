@@ -26,6 +26,7 @@ KERNELS = {
     "cuDNN": SDPBackend.CUDNN_ATTENTION,
     "math": SDPBackend.MATH,
 }
+NO_MEMORY = "the GPU ran out of memory"  # no refusal: a larger one would run it
 LARGEST_MAP = 2**30  # bytes of the maps of one pass, B·h·T·T numbers
 
 
@@ -119,7 +120,7 @@ def _with_backward(forward: Callable[[], Any], inputs: list[Tensor], like: list[
 
 
 def named_kernels(call: Callable[[], Any]) -> tuple[dict[str, Callable[[], Any]], dict[str, str]]:
-    """(name -> call held to that one kernel, name -> torch's reason for refusing it)"""
+    """(name -> call held to that one kernel, name -> why it did not run: torch's reason to refuse it, or NO_MEMORY)"""
 
     def held_to(backend: SDPBackend) -> Callable[[], Any]:
         def held() -> Any:
@@ -134,6 +135,8 @@ def named_kernels(call: Callable[[], Any]) -> tuple[dict[str, Callable[[], Any]]
             warnings.simplefilter("always")
             try:
                 held_to(backend)()
+            except torch.OutOfMemoryError:  # a RuntimeError too
+                refused[name] = NO_MEMORY
             except RuntimeError as error:  # on a GPU it warns of the reason
                 reasons = [
                     text
@@ -144,3 +147,16 @@ def named_kernels(call: Callable[[], Any]) -> tuple[dict[str, Callable[[], Any]]
             else:
                 calls[name] = held_to(backend)
     return calls, refused
+
+
+def half_type(device: str) -> str:
+    """The 2-byte type that a device's fused kernels take: bfloat16, but float16 on an NVIDIA GPU before Ampere."""
+    old = device == "cuda" and torch.version.hip is None and torch.cuda.get_device_capability() < (8, 0)
+    return "float16" if old else "bfloat16"
+
+
+def shown(seconds: float | None, reason: str | None, digits: int = 2) -> str:
+    """Milliseconds; or that torch refused, that memory was short, or "-": it was left out."""
+    if seconds is not None:
+        return f"{1000 * seconds:.{digits}f}"
+    return "-" if reason is None else "no memory" if reason == NO_MEMORY else "refused"

@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
-from mhsa.bench.baselines import KERNELS, Shape, contestants, named_kernels, shapes_of
-from mhsa.bench.measure import chosen_kernel, peak_extra_bytes, time_interleaved
+from mhsa.bench.baselines import KERNELS, Shape, contestants, half_type, named_kernels, shapes_of, shown
+from mhsa.bench.measure import chosen_kernel, page_faults, peak_extra_bytes, time_interleaved
 from mhsa.checks import check_choice, check_size, check_type
 from mhsa.count import count_flops
 from mhsa.recording import environment_info
@@ -26,7 +26,8 @@ NUMBERS = {
     "float32": (torch.float32, "ieee"),
     "float32 in TF32": (torch.float32, "tf32"),
     "bfloat16": (torch.bfloat16, "ieee"),
-}  # dtype, and how a GPU multiplies float32
+    "float16": (torch.float16, "ieee"),
+}  # dtype, and how a GPU multiplies float32: in the projections, and between tokens where no fused kernel runs
 PRODUCT = {"cpu": 1024, "cuda": 8192}  # n of the n×n product that shows a machine's speed
 GRIDS: dict[str, dict[str, dict[str, Any]]] = {
     "cpu": {
@@ -39,9 +40,16 @@ GRIDS: dict[str, dict[str, dict[str, Any]]] = {
         "heads": dict(
             B=[32], T=[1024], d_model=[512], num_heads=[1, 2, 4, 8, 16, 32], numbers=["bfloat16"], kernels=True
         ),
-        "numbers": dict(B=[32], T=[1024], d_model=[512], num_heads=[8], numbers=[*NUMBERS], kernels=True),
+        "numbers": dict(
+            B=[32],
+            T=[1024],
+            d_model=[512],
+            num_heads=[8],
+            numbers=["float32", "float32 in TF32", "bfloat16"],
+            kernels=True,
+        ),
     },
-}
+}  # bfloat16 stands for half_type()
 
 
 def measure_grid(
@@ -78,8 +86,9 @@ def measure_pass(
 ) -> dict[str, Any]:
     """The shape, the kernel that torch chose, and by name the median seconds and the peak extra bytes of a pass.
 
-    kernels: time our layer held to each named kernel too; "refused" has torch's reasons. The explicit pass is left out
-    where its map would be above 1 GiB. "product" is one large matrix product, timed in the same rounds.
+    kernels: time our layer held to each named kernel too; "refused" says why one did not run. Where the map would be
+    above 1 GiB, the explicit pass is left out, and the fused one if torch does not fuse. "product" is one large matrix
+    product, timed in the same rounds; "pages" counts new pages of memory, on a CPU.
     Raises ValueError for numbers or a device that are not listed here, and for repeats below 1.
     """
     check_choice("numbers", numbers, NUMBERS)
@@ -89,17 +98,20 @@ def measure_pass(
     n = PRODUCT[device]
     with torch.no_grad(), float32_products(precision):
         every = contestants(shape, device=device, dtype=dtype)
-        calls = {name: every[ours] for name, ours in NAMES.items() if shape.map_fits or name == "fused"}
-        held, refused = named_kernels(calls["fused"]) if kernels else ({}, {})
+        short = contestants(shape._replace(B=1, T=1), device=device, dtype=dtype)
+        fuses = chosen_kernel(short["ours"]) != "attention_math"  # asked of a text that fits in any case
+        calls = {name: every[ours] for name, ours in NAMES.items() if shape.map_fits or (fuses and name == "fused")}
+        held, refused = named_kernels(every["ours"]) if kernels else ({}, {})
         generator = torch.Generator(device).manual_seed(0)
         square = torch.randn(n, n, device=device, dtype=dtype, generator=generator)
         # No round to warm up: when the clock starts, all but the product have run once for the other columns
         return {
             **shape._asdict(),
             "numbers": numbers,
-            "kernel": chosen_kernel(calls["fused"]),
+            "kernel": chosen_kernel(calls["fused"]) if "fused" in calls else "attention_math",
             "refused": refused,
             "bytes": {name: peak_extra_bytes(call, device=device) for name, call in calls.items()},
+            "pages": {name: page_faults(call) for name, call in calls.items()} if device == "cpu" else {},
             "product": n,
             "seconds": time_interleaved(
                 {**calls, **held, "product": lambda: square @ square}, repeats=repeats, warmup=0, device=device
@@ -129,10 +141,11 @@ def share_of_speed(row: dict[str, Any], name: str) -> float:
 
 def measure_all(device: str) -> dict[str, Any]:
     """Every grid of the device, with device, date and versions."""
-    return environment_info(device) | {
-        name: measure_grid(device=device, **settings)
-        for name, settings in tqdm(GRIDS[device].items(), unit="grid", disable=None)
-    }
+    result = environment_info(device)
+    for name, grid in tqdm(GRIDS[device].items(), unit="grid", disable=None):
+        numbers = [half_type(device) if kind == "bfloat16" else kind for kind in grid.get("numbers", ["float32"])]
+        result |= {name: measure_grid(device=device, **grid | {"numbers": numbers})}
+    return result
 
 
 def path_of(device: str) -> Traversable:
@@ -154,7 +167,7 @@ def report(result: dict[str, Any]) -> str:
         refused = {kernel: reason for row in rows for kernel, reason in row["refused"].items()}
         if refused or any(kernel in row["seconds"] for row in rows for kernel in KERNELS):
             parts += [f"{name}: our layer held to one kernel", kernel_table(rows)]
-            parts += [fill(f"{kernel} was refused: {reason}", 100) for kernel, reason in refused.items()]
+            parts += [fill(f"{kernel} did not run: {reason}", 100) for kernel, reason in refused.items()]
     return "\n\n".join(parts)
 
 
@@ -169,13 +182,12 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 
 def kernel_table(rows: list[dict[str, Any]]) -> str:
-    """Milliseconds with each named kernel; "refused" by torch for this shape."""
+    """Milliseconds with each named kernel; "refused" by torch for this shape, or "no memory"."""
     return _table(rows, {f"{name} ms": [_milliseconds(row, name) for row in rows] for name in KERNELS})
 
 
 def _milliseconds(row: dict[str, Any], name: str) -> str:
-    missing = "refused" if name in row["refused"] else "-"
-    return f"{1000 * row['seconds'][name]:.2f}" if name in row["seconds"] else missing
+    return shown(row["seconds"].get(name), row["refused"].get(name))
 
 
 def _table(rows: list[dict[str, Any]], columns: dict[str, list[str]]) -> str:

@@ -6,15 +6,22 @@ import statistics
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from functools import cache
 from itertools import accumulate
 from multiprocessing import get_context
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
 
 from mhsa.bench.baselines import Shape, contestants, named_kernels
 from mhsa.checks import check_size
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None
 
 SPEED_NAMES = ("ours", "ours, weights", "torch", "torch, weights", "floor")
 
@@ -37,7 +44,7 @@ def time_interleaved(
 ) -> dict[str, float]:
     """Median seconds of each call. Each round runs every call once, in a new order: a slow moment slows them all.
 
-    On device="cuda" the time between two CUDA events. The first `warmup` rounds are not counted.
+    On device="cuda" it is the GPU's own time, without Python's. The first `warmup` rounds are not counted.
     """
     check_size("repeats", repeats)
     seconds_of = _cuda_seconds if device == "cuda" else _cpu_seconds
@@ -56,12 +63,22 @@ def _cpu_seconds(call: Callable[[], Any]) -> float:
 
 
 def _cuda_seconds(call: Callable[[], Any]) -> float:
+    """Between two events in the GPU's queue. It is kept busy first, so that the whole call waits there when the first
+    event comes: a short pass would else be timed by how fast Python asks for its kernels."""
+    square = _square()
+    for _ in range(2):
+        square @ square
     start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     start.record()
     call()
     end.record()
     end.synchronize()
     return start.elapsed_time(end) / 1000  # it counts milliseconds
+
+
+@cache
+def _square() -> Tensor:
+    return torch.zeros(4096, 4096, device="cuda")
 
 
 def measure_speed(
@@ -84,6 +101,7 @@ def measure_speed(
 def peak_extra_bytes(call: Callable[[], Any], *, device: str = "cpu") -> int:
     """The most bytes of new tensors alive at once during call(), by torch's own record of every allocation."""
     if device == "cuda":
+        call()  # torch keeps what a first product reserves for cuBLAS: it is no part of the pass
         torch.cuda.reset_peak_memory_stats()
         before = torch.cuda.memory_allocated()
         call()
@@ -93,6 +111,16 @@ def peak_extra_bytes(call: Callable[[], Any], *, device: str = "cpu") -> int:
     assert record.profiler and record.profiler.kineto_results
     events: list[Any] = [e for e in record.profiler.kineto_results.events() if e.name() == "[memory]"]
     return max(accumulate((e.nbytes() for e in sorted(events, key=lambda e: e.start_ns())), initial=0))
+
+
+def page_faults(call: Callable[[], Any]) -> int | None:
+    """How many pages of new memory the operating system gave to this process during call(); None on Windows, which
+    keeps no such count. A first call asks for more than those after it."""
+    if resource is None:
+        return None
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    call()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
 
 def measure_memory(

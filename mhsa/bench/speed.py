@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
-from mhsa.bench.baselines import KERNELS, Shape
+from mhsa.bench.baselines import KERNELS, Shape, shown
 from mhsa.bench.measure import SPEED_NAMES, in_fresh_process, measure_memory, measure_speed
 
 GRID = dict(B=(1, 8, 32), T=(16, 128, 512, 1024, 4096), d_model=(64, 256, 512, 768), num_heads=(1, 8, 12))
@@ -39,14 +39,14 @@ def report_speed(
         tqdm.write(
             _line(
                 shape,
-                [f"{1000 * seconds[name]:.3f}" if name in seconds else "refused" for name in names]
+                [shown(seconds.get(name), row["refused"].get(name), digits=3) for name in names]
                 + [f"{seconds[a] / seconds[b]:.2f}" for a, b in RATIOS.values()],
             )
         )
         rows.append(row)
         refused |= row["refused"]
     for name, reason in refused.items():
-        print(f"\n{name} was refused: {reason}")
+        print(f"\n{name} did not run: {reason}")
     for why, left_out in ((f"forward above {gflop:g} GFLOP", too_long), ("a score map above 1 GiB", too_large)):
         if left_out:
             sizes_of_each = dict.fromkeys(f"{s.B}x{s.T}x{s.d_model}x{s.num_heads}" for s in left_out)
