@@ -141,10 +141,10 @@ def share_of_speed(row: dict[str, Any], name: str) -> float:
 
 def measure_all(device: str) -> dict[str, Any]:
     """Every grid of the device, with device, date and versions."""
-    result = environment_info(device)
+    result: dict[str, Any] = dict(environment_info(device))
     for name, grid in tqdm(GRIDS[device].items(), unit="grid", disable=None):
         numbers = [half_type(device) if kind == "bfloat16" else kind for kind in grid.get("numbers", ["float32"])]
-        result |= {name: measure_grid(device=device, **grid | {"numbers": numbers})}
+        result[name] = measure_grid(device=device, **{**grid, "numbers": numbers})
     return result
 
 

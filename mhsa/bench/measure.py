@@ -66,8 +66,7 @@ def _cuda_seconds(call: Callable[[], Any]) -> float:
     """Between two events in the GPU's queue. It is kept busy first, so that the whole call waits there when the first
     event comes: a short pass would else be timed by how fast Python asks for its kernels."""
     square = _square()
-    for _ in range(2):
-        square @ square
+    _ = square @ square, square @ square
     start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     start.record()
     call()
