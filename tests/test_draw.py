@@ -54,7 +54,7 @@ def test_heads_say_who_reads_whom_and_how_much():
     parts = cells(draw_heads(["a", "b"], weights, allowed=[[True, False], [True, True]]))
     assert len(parts) == 12
     cell = parts["head 1: b (query) reads a (key), weight 0.03"]
-    assert cell.get("data-key") == "1,0" and cell.find(f"{SVG}text").text == "0.03"
+    assert cell.get("data-key") == "1,0 1:1,0" and cell.find(f"{SVG}text").text == "0.03"
     shade = cell.findall(f"{SVG}rect")[1]
     assert shade.get("fill") == HEADS[1] and float(shade.get("fill-opacity")) == pytest.approx(
         weight_opacity(0.03, HEADS[1]), abs=0.006

@@ -11,7 +11,7 @@ from mhsa import MultiHeadAttention, causal_mask, explore
 from mhsa.draw.flow import ROPE, STEPS
 from mhsa.draw.lane import THICK, THUMBNAILS, products
 from mhsa.draw.svg import describe
-from mhsa.explore.flow import SOURCES, layer_of
+from mhsa.explore.numbers import SOURCES, toy_layer
 from mhsa.follow import follow
 from mhsa.toys import SENTENCE
 from mhsa.train.example import SIZES, load_examples, train_example
@@ -46,7 +46,7 @@ def strokes(svg, tag="path"):
 
 def plainly(numbers, d_model, h, word, is_causal, temperature):
     """The same layer by MultiHeadAttention itself, and what it does not give away by hand."""
-    x, layer = layer_of(numbers, d_model, h)
+    x, layer = toy_layer(numbers, d_model, h, 0)[:2]
     mask = causal_mask(len(SENTENCE)) if is_causal else None
     with torch.no_grad():
         q, k, v = (w(x)[0].view(len(SENTENCE), h, d_model // h) for w in (layer.w_q, layer.w_k, layer.w_v))
@@ -117,7 +117,7 @@ def test_a_fan_is_as_thick_as_its_weight():
 
 def test_in_training_two_heads_have_learned_who_and_what():
     """`lost` reads Mia with one head and keys with the other; that is what the first screen of the course shows."""
-    x, layer = layer_of("trained", 12, 2)
+    x, layer = toy_layer("trained", 12, 2, 0)[:2]
     weights = layer(x, need_weights=True)[1][0, :, SENTENCE.index("lost")]
     assert sorted(SENTENCE[i] for i in weights.argmax(-1)) == ["Mia", "keys"] and weights.max(-1).values.min() > 0.95
 
@@ -177,21 +177,16 @@ def test_from_nine_heads_on_lanes_are_thumbnails():
     assert "w11,3" in labels(many.view.svg) and "k11,3,0" not in labels(many.view.svg)
 
 
-def test_sizes_go_with_the_numbers():
-    explorer = explore.flow(12, 24, numbers="random")
-    explorer.state.numbers = "trained"
-    assert (explorer.state.d_model, explorer.state.num_heads) == (12, 12)
+def test_at_a_size_that_was_not_trained_the_numbers_are_random_and_it_says_so():
+    explorer = explore.flow(2, 16)
+    assert "Trained at d_model = 8, 12 alone. Random numbers (seed 0)" in describe(explorer.view.svg)
     explorer.state.d_model = 8
-    assert explorer.state.num_heads == 8 and "8 heads" in describe(explorer.view.svg)
+    assert explorer.state.num_heads == 2 and "Trained until each word" in describe(explorer.view.svg)
 
 
 @pytest.mark.parametrize(
     "how, words",
-    [
-        ({"word": 4}, "word=4 does not exist; 0 to 3"),
-        ({"step": 9}, "step=9"),
-        ({"d_model": 16}, "was not trained"),
-    ],
+    [({"word": 4}, "word=4 does not exist; 0 to 3"), ({"step": 9}, "step=9")],
 )
 def test_what_does_not_exist_is_said_in_the_picture(how, words):
     assert words in describe(explore.flow(**how).view.svg)
@@ -203,12 +198,13 @@ def test_numbers_that_do_not_exist_are_refused():
 
 
 def test_the_picture_says_whose_numbers_these_are():
-    for numbers, note in SOURCES.items():
-        assert note in words(explore.flow(numbers=numbers).view.svg)
+    for numbers in SOURCES:
+        note = toy_layer(numbers, 12, 2, 0)[2]
+        assert note.startswith(numbers.title()) and note in words(explore.flow(numbers=numbers).view.svg)
 
 
 def test_all_that_a_word_may_read_adds_up_under_any_mask():
-    x, layer = layer_of("random", 12, 4)
+    x, layer = toy_layer("random", 12, 4, 0)[:2]
     for word in range(4):
         flow = follow(layer, x, SENTENCE, word, causal_mask(4))
         assert all(sum(row) == pytest.approx(1, abs=1e-5) and sum(row[word + 1 :]) == 0 for row in flow.weights)

@@ -72,7 +72,7 @@ def shown(explorer):
 
 
 def test_heads_shows_the_weights_of_the_layer_it_names():
-    explorer = explore.heads(12, 3, seed=4)
+    explorer = explore.heads(12, 3, numbers="random", seed=4)
     layer = MultiHeadAttention(12, 3)
     torch.manual_seed(4)
     for parameter in layer.parameters():  # N(0, 1/12), one matrix after another

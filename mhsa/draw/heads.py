@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from textwrap import wrap
 
 from mhsa.draw.colors import HEADS, KEY, QUERY, head_color, text_on, weight_opacity
-from mhsa.draw.svg import LINE, MUTED, PAPER, Svg, el, keyed, picture, text
+from mhsa.draw.svg import INK, LINE, MUTED, PAPER, Svg, el, keyed, picture, text
 
 WIDTH, GAP, HEADER = 872, 16, 26
 
@@ -13,78 +13,94 @@ def draw_heads(
     tokens: Sequence[str],
     weights: Sequence[Sequence[Sequence[float]]],
     *,
+    keys: Sequence[str] | None = None,
     allowed: Sequence[Sequence[bool]] | None = None,
     d_k: int | None = None,
+    chosen: tuple[int, int, int] | None = None,
+    card: tuple[Svg, float, float] | None = None,
     note: str = "",
 ) -> str:
     """Weights (h, T_q, T_k) as h heat maps: rows are queries, columns keys, the scale is fixed at 0–1.
 
-    allowed (T_q, T_k), True = may attend: the other cells are crossed out. d_k: a head's columns of Q, K and V are
-    named above its map. note: a line under the maps.
+    tokens: the queries; keys: default to them. allowed (T_q, T_k), True = may attend: the other cells are crossed out.
+    d_k: a head's columns of Q, K and V are named above its map. chosen (head, query, key): that cell has a frame. card:
+    a drawing with its width and height, beside the maps if there is room, else below. note: a line under the maps.
+    Raises ValueError where the names are not as many as the weights.
     """
-    h, T = len(weights), len(tokens)
+    keys = tokens if keys is None else keys
+    h = len(weights)
+    for i, rows in enumerate(weights):
+        shape = len(rows), len(rows[0]) if rows else 0
+        if shape != (len(tokens), len(keys)) or any(len(row) != len(keys) for row in rows):
+            raise ValueError(
+                f"weights[{i}] is {shape[0]} × {shape[1]}, but there are {len(tokens)} queries and {len(keys)} keys; "
+                "name every row in tokens and every column in keys"
+            )
     cell = 38 if h <= 8 else 30 if h <= 16 else 13
     gutter = 12 + 8 * max(map(len, tokens)) if cell >= 30 else 0  # room for the words
-    panel = gutter + T * cell
+    panel = gutter + len(keys) * cell
     columns = min(h, max(1, (WIDTH - GAP) // (panel + GAP)))
-    height = HEADER + (20 if gutter else 0) + T * cell + GAP
+    height = HEADER + (20 if gutter else 0) + len(tokens) * cell + GAP
     rows = -(-h // columns)
     panels = [
         el(
             "g",
-            _panel(i, tokens, weights[i], allowed, d_k, cell, gutter),
+            _panel(i, tokens, keys, weights[i], allowed, d_k, cell, gutter, chosen),
             transform=f"translate({GAP + i % columns * (panel + GAP)},{GAP + i // columns * height})",
         )
         for i in range(h)
     ]
-    bottom = GAP + rows * height
-    width = max(GAP + columns * (panel + GAP), 560)
-    title = f"Attention maps of {h} head{'s' if h > 1 else ''}"
-    desc = (
-        f"{' '.join(tokens)}: rows are queries, columns are keys, weights from 0 to 1. "
-        f"{_in_words(tokens, weights)}{note}"
-    )
+    bottom, right = GAP + rows * height, GAP + columns * (panel + GAP)
+    beside = card is not None and right + 8 + card[1] <= WIDTH
+    width = max(right, 560, right + 8 + card[1] if card and beside else 0)
     lines = wrap(note, int((width - 2 * GAP) / 6.3))  # a character of size 12 is about 6.3 wide
-    return picture(
-        width,
-        bottom + 46 + 17 * len(lines),
-        title,
-        desc,
-        *panels,
-        _legend(bottom),
-        *(text(line, GAP, bottom + 56 + 17 * i, size=12, fill=MUTED) for i, line in enumerate(lines)),
-    )
+    end = bottom + 46 + 17 * len(lines)
+    if card:
+        x, y = (right + 8, GAP) if beside else (GAP, end)
+        panels.append(el("g", card[0], transform=f"translate({x},{y})"))
+        end = max(end, y + card[2] + 8)
+    title = f"Attention maps of {h} head{'s' if h > 1 else ''}"
+    names = " ".join(tokens) if keys is tokens else f"Queries {' '.join(tokens)}, keys {' '.join(keys)}"
+    desc = f"{names}: rows are queries, columns are keys, weights from 0 to 1. {_in_words(tokens, keys, weights)}{note}"
+    says = [text(line, GAP, bottom + 56 + 17 * i, size=12, fill=MUTED) for i, line in enumerate(lines)]
+    return picture(width, end, title, desc, *panels, _legend(bottom), *says)
 
 
 def _panel(
     head: int,
     tokens: Sequence[str],
+    keys: Sequence[str],
     weights: Sequence[Sequence[float]],
     allowed: Sequence[Sequence[bool]] | None,
     d_k: int | None,
     cell: int,
     gutter: int,
+    chosen: tuple[int, int, int] | None,
 ) -> Svg:
-    parts = [_header(head, d_k, gutter + cell * len(tokens))]
+    parts = [_header(head, d_k, gutter + cell * len(keys))]
     top = HEADER + (16 if gutter else 0)
-    for i, token in enumerate(tokens if gutter else ()):
-        middle = (i + 0.5) * cell
+    if gutter:
+        size = 12 if cell > 30 else 10
         parts += [
-            text(token, gutter + middle, top - 6, size=12 if cell > 30 else 10, anchor="middle"),
-            text(token, gutter - 6, top + middle + 4, size=12, anchor="end"),
+            text(key, gutter + (i + 0.5) * cell, top - 6, anchor="middle", size=size) for i, key in enumerate(keys)
         ]
-    parts += sides(gutter, top, cell * len(tokens), cell * len(tokens)) if gutter else []
+        parts += [
+            text(token, gutter - 6, top + (i + 0.5) * cell + 4, size=12, anchor="end") for i, token in enumerate(tokens)
+        ]
+        parts += sides(gutter, top, cell * len(keys), cell * len(tokens))
     for q, query in enumerate(tokens):
-        for k, key in enumerate(tokens):
+        for k, key in enumerate(keys):
             may = allowed is None or allowed[q][k]
             label = f"head {head}: {query} (query) reads {key} (key), weight {weights[q][k]:.2f}"
+            square = weight_cell(weights[q][k] if may else None, gutter + k * cell, top + q * cell, cell, head)
             parts.append(
-                keyed(
-                    f"{q},{k}",
-                    label if may else f"head {head}: {query} may not read {key}",
-                    weight_cell(weights[q][k] if may else None, gutter + k * cell, top + q * cell, cell, head),
-                )
+                keyed(f"{q},{k} {head}:{q},{k}", label if may else f"head {head}: {query} may not read {key}", square)
             )
+    if chosen and chosen[0] == head:
+        x, y = gutter + chosen[2] * cell, top + chosen[1] * cell
+        parts.append(
+            el("rect", x=x + 1, y=y + 1, width=cell - 2, height=cell - 2, fill="none", stroke=INK, stroke_width=2)
+        )
     return Svg("".join(parts))
 
 
@@ -148,10 +164,10 @@ def _legend(y: float) -> Svg:
     return Svg("".join(parts))
 
 
-def _in_words(tokens: Sequence[str], weights: Sequence[Sequence[Sequence[float]]]) -> str:
+def _in_words(tokens: Sequence[str], keys: Sequence[str], weights: Sequence[Sequence[Sequence[float]]]) -> str:
     """For the last token of the first heads: which key it reads most."""
     says = []
     for head, rows in enumerate(weights[:4]):
-        k = max(range(len(tokens)), key=lambda k: rows[-1][k])
-        says.append(f"head {head} {tokens[k]} {rows[-1][k]:.2f}")
+        k = max(range(len(keys)), key=lambda k: rows[-1][k])
+        says.append(f"head {head} {keys[k]} {rows[-1][k]:.2f}")
     return f"{tokens[-1]} reads most: " + ", ".join(says) + ("…. " if len(weights) > 4 else ". ")

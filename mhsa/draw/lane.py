@@ -27,10 +27,10 @@ def sums_to(terms: list[float], total: float) -> str:
     return f"{' + '.join(f'{term:.2f}' for term in terms)} = {total:.2f}".replace("+ -", "- ")
 
 
-def products(a: Numbers, b: Numbers, total: float) -> str:
-    """0.40 · 4.00 + 0.10 · 0.00 = 1.60; of more than six products the first three."""
+def products(a: Numbers, b: Numbers, total: float, most: int = 6) -> str:
+    """0.40 · 4.00 + 0.10 · 0.00 = 1.60; of more than `most` products the first three."""
     terms = [f"{x:.2f} · {y:.2f}" for x, y in zip(a, b)]
-    terms = terms if len(terms) <= 6 else [*terms[:3], "…"]
+    terms = terms if len(terms) <= most else [*terms[:3], "…"]
     return f"{' + '.join(terms)} = {total:.2f}".replace("+ -", "- ")
 
 

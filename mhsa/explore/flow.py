@@ -1,29 +1,20 @@
 """explore.flow(): one word on its way through the layer, all its heads at once."""
 
-from collections.abc import Sequence
-from functools import cache
-
 import torch
 from ipywidgets import Checkbox, HBox, IntSlider, ToggleButtons
-from torch import Tensor
 from traitlets import Bool, Float, Int, Unicode
 
 from mhsa.checks import check_choice
 from mhsa.draw.flow import STEPS, draw_flow
 from mhsa.draw.lane import products, sums_to
 from mhsa.explore.base import Choices, Explorer, TiedHeads, divisors, tie
+from mhsa.explore.numbers import SOURCES, toy_layer
 from mhsa.follow import Flow, follow
-from mhsa.layers import MultiHeadAttention
 from mhsa.masks import causal_mask
-from mhsa.toys import SENTENCE, embed
-from mhsa.train.example import SIZES, load_examples
+from mhsa.toys import SENTENCE
 
 WIDTHS = (4, 6, 8, 12, 16, 24)
 TEMPERATURES = (0.25, 0.5, 1.0, 2.0, 4.0)
-SOURCES = {
-    "trained": "Trained until each word could tell who and what (lesson 6 shows how).",
-    "random": "Random numbers: nothing was learned.",
-}
 
 
 class FlowState(TiedHeads):
@@ -35,17 +26,8 @@ class FlowState(TiedHeads):
     step = Int()
     head = Int()
     is_causal = Bool()
+    seed = Int()
     temperature = Float(1.0)
-
-    def __init__(self, **values):
-        super().__init__(**values)
-        self.observe(self._take_sizes, names="numbers")
-
-    def _take_sizes(self, _change):
-        """Sizes for which there are such numbers, as near as can be."""
-        with self.hold_trait_notifications():
-            self.d_model = min(widths(self), key=lambda width: abs(width - self.d_model))
-            self.num_heads = max(n for n in counts(self) if n <= max(self.num_heads, 1))
 
     def press(self, key: str) -> None:
         """A press on a word lets it ask; one on a head spells out its numbers."""
@@ -53,33 +35,6 @@ class FlowState(TiedHeads):
             self.word = int(key.removeprefix("word"))
         elif key.startswith("head"):
             self.head = int(key.removeprefix("head"))
-
-
-def widths(state: FlowState) -> Sequence[int]:
-    """The values of d_model there are numbers for."""
-    return list(SIZES) if state.numbers == "trained" else sorted({*WIDTHS, state.d_model})
-
-
-def counts(state: FlowState) -> Sequence[int]:
-    """The numbers of heads there are numbers for."""
-    return SIZES.get(state.d_model, [1]) if state.numbers == "trained" else divisors(state.d_model)
-
-
-def layer_of(numbers: str, d_model: int, num_heads: int) -> tuple[Tensor, MultiHeadAttention]:
-    """(x, layer). Raises ValueError for numbers that there are none of."""
-    check_choice("numbers", numbers, SOURCES)
-    if numbers == "trained":
-        if num_heads not in SIZES.get(d_model, ()):
-            raise ValueError(f"d_model={d_model} with num_heads={num_heads} was not trained; these were: {SIZES}")
-        example = examples()[d_model, num_heads]
-        return example.x, example.layer
-    layer, generator = MultiHeadAttention(d_model, num_heads), torch.Generator().manual_seed(4)
-    for parameter in layer.parameters():
-        torch.nn.init.normal_(parameter, std=1.4 * d_model**-0.5, generator=generator)
-    return embed(SENTENCE, d_model), layer
-
-
-examples = cache(load_examples)
 
 
 def spelled_out(flow: Flow, step: int, head: int, temperature: float) -> list[str]:
@@ -130,12 +85,12 @@ def draw(state: FlowState) -> str:
     for name, value, most in (("word", state.word, len(SENTENCE) - 1), ("step", state.step, len(STEPS))):
         if not 0 <= value <= most:
             raise ValueError(f"{name}={value} does not exist; 0 to {most} will do")
-    x, layer = layer_of(state.numbers, state.d_model, state.num_heads)
+    x, layer, note = toy_layer(state.numbers, state.d_model, state.num_heads, state.seed)
     T, head = x.shape[1], min(state.head, state.num_heads - 1)
     allowed = causal_mask(T) if state.is_causal else torch.ones(T, T, dtype=torch.bool)
     flow = follow(layer, x, SENTENCE, state.word, allowed, state.temperature)
     lines = spelled_out(flow, state.step, head, state.temperature)
-    return draw_flow(flow, step=state.step, head=head, lines=lines, note=SOURCES[state.numbers])
+    return draw_flow(flow, step=state.step, head=head, lines=lines, note=note)
 
 
 def flow(
@@ -150,21 +105,21 @@ def flow(
     """One word and all its heads: the query parts into h strands, each reads the sentence, W_O joins them, the word
     takes the result along. Move the heads: the rope never gets thicker. Press a word to let it ask.
 
-    numbers: "trained" or "random". step: 0 shows all, 1 to 8 the way up to there.
+    numbers: "trained" (there are such for d_model 8 and 12) or "random". step: 0 shows all, 1 to 8 the way up to there.
     """
     check_choice("numbers", numbers, SOURCES)
     state = FlowState(d_model=d_model, num_heads=num_heads, numbers=numbers, word=word, step=step, is_causal=is_causal)
     steps = IntSlider(max=len(STEPS), description="step")
     count, width = Choices(options=[1], description="heads"), Choices(options=[1], description="d_model")
     heat = Choices(options=TEMPERATURES, value=1.0, description="temperature")
-    source = ToggleButtons(options=list(SOURCES), description="numbers", style={"button_width": "auto"})
+    source = ToggleButtons(options=SOURCES, description="numbers", style={"button_width": "auto"})
     causal = Checkbox(description="causal mask", indent=False)
     tie(state, "step", steps)
-    tie(state, "num_heads", count, options=lambda: counts(state))
-    tie(state, "d_model", width, options=lambda: widths(state))
+    tie(state, "num_heads", count, options=lambda: divisors(state.d_model))
+    tie(state, "d_model", width, options=lambda: sorted({*WIDTHS, state.d_model}))
     tie(state, "temperature", heat, options=lambda: TEMPERATURES)
     tie(state, "numbers", source)
     tie(state, "is_causal", causal)
-    explorer = Explorer(state, draw, [HBox([count, steps]), HBox([width, heat, causal]), source])
+    explorer = Explorer(state, draw, [HBox([count, steps]), HBox([width, heat, causal]), HBox([source])])
     explorer.view.on_msg(lambda _, content, __: state.press(content["press"]))
     return explorer

@@ -1,58 +1,86 @@
-"""explore.heads(): h and d_model under sliders."""
+"""explore.heads(): h and d_model under sliders, and the sum behind each cell."""
 
 import torch
-from ipywidgets import Checkbox, HBox, IntSlider
-from traitlets import Bool, Int
+from ipywidgets import Checkbox, HBox, IntSlider, ToggleButtons
+from traitlets import Any, Bool, Int, Unicode
 
+from mhsa.checks import check_choice
 from mhsa.draw.heads import draw_heads
+from mhsa.draw.sum_card import draw_sum
 from mhsa.explore.base import Choices, Explorer, TiedHeads, divisors, tie
-from mhsa.layers import MultiHeadAttention
+from mhsa.explore.numbers import SOURCES, toy_layer
+from mhsa.follow import follow
 from mhsa.masks import causal_mask
-from mhsa.toys import SENTENCE, embed
+from mhsa.toys import SENTENCE
 
 WIDTHS = (8, 12, 16, 24, 32, 48, 64)
 LARGEST = 128
 
 
 class HeadsState(TiedHeads):
-    """d_model, num_heads, is_causal, and the seed of the random weights."""
+    """d_model, num_heads, is_causal; numbers: one of SOURCES, seed of the random ones; chosen: (head, query, key), the
+    cell whose sum is shown, or None."""
 
     is_causal = Bool()
+    numbers = Unicode("trained")
     seed = Int()
+    chosen = Any(allow_none=True)
 
-
-def weights(state: HeadsState) -> torch.Tensor:
-    """The weights (h, T, T) of a layer with random numbers: nothing was learned."""
-    layer = MultiHeadAttention(state.d_model, state.num_heads)
-    generator = torch.Generator().manual_seed(state.seed)
-    for parameter in layer.parameters():
-        torch.nn.init.normal_(parameter, std=state.d_model**-0.5, generator=generator)
-    with torch.no_grad():
-        return layer(embed(SENTENCE, state.d_model), is_causal=state.is_causal, need_weights=True)[1][0]
+    def press(self, key: str) -> None:
+        """Show the sum of the cell "…, head:query,key"; a second press puts it away."""
+        head, _, cell = key.rpartition(" ")[2].partition(":")
+        if cell:
+            q, k = map(int, cell.split(","))
+            chosen = (int(head), q, k)
+            self.chosen = None if self.chosen == chosen else chosen
 
 
 def draw(state: HeadsState) -> str:
-    if state.d_model > LARGEST:
-        raise ValueError(f"d_model={state.d_model} is more than this picture can show; up to {LARGEST} will do")
-    allowed = causal_mask(len(SENTENCE)).tolist() if state.is_causal else None
-    maps = weights(state).tolist()
-    h, d_k = state.num_heads, state.d_model // state.num_heads
-    note = (
-        f"d_model = {state.d_model} = {h} head{'s' * (h > 1)} × {d_k} column{'s' * (d_k > 1)} of Q, K and V. "
-        f"Random weights (seed {state.seed}), not learned: heads differ because their numbers do."
+    d_model, h, T = state.d_model, state.num_heads, len(SENTENCE)
+    if d_model > LARGEST:
+        raise ValueError(f"d_model={d_model} is more than this picture can show; up to {LARGEST} will do")
+    x, layer, note = toy_layer(state.numbers, d_model, h, state.seed)
+    allowed = causal_mask(T) if state.is_causal else torch.ones(T, T, dtype=torch.bool)
+    with torch.no_grad():
+        weights = layer(x, mask=allowed, need_weights=True)[1][0]
+    card, chosen = None, state.chosen
+    if chosen and chosen[0] < h:  # a head may have gone since
+        card = draw_sum(follow(layer, x, SENTENCE, chosen[1], allowed), chosen[0], chosen[2])
+    d_k = d_model // h
+    sizes = f"d_model = {d_model} = {h} head{'s' * (h > 1)} × {d_k} column{'s' * (d_k > 1)} of Q, K and V."
+    return draw_heads(
+        SENTENCE,
+        weights.tolist(),
+        allowed=allowed.tolist(),
+        d_k=d_k,
+        chosen=chosen if card else None,
+        card=card,
+        note=f"{sizes} {note} Press a cell for its sum.",
     )
-    return draw_heads(SENTENCE, maps, allowed=allowed, d_k=d_k, note=note)
 
 
-def heads(d_model: int = 8, num_heads: int = 2, *, is_causal: bool = False, seed: int = 0) -> Explorer:
-    """Attention maps of `Mia lost her keys`, one a head; move the heads, d_model, the causal mask and the seed."""
-    state = HeadsState(d_model=d_model, num_heads=num_heads, is_causal=is_causal, seed=seed)
+def heads(
+    d_model: int = 12, num_heads: int = 2, *, numbers: str = "trained", is_causal: bool = False, seed: int = 0
+) -> Explorer:
+    """Attention maps of `Mia lost her keys`, one a head; move the heads, d_model and the causal mask. Press a cell, and
+    the sum behind it stands beside the maps.
+
+    numbers: "trained" (there are such for d_model 8 and 12) or "random", drawn from the seed.
+    """
+    check_choice("numbers", numbers, SOURCES)
+    state = HeadsState(
+        d_model=d_model, num_heads=num_heads, numbers=numbers, is_causal=is_causal, seed=seed, chosen=(0, 1, 3)
+    )
     width = Choices(options=[1], description="d_model")
     count = Choices(options=[1], description="heads")
     causal = Checkbox(description="causal mask", indent=False)
     seeds = IntSlider(max=9, description="seed")
+    source = ToggleButtons(options=SOURCES, description="numbers", style={"button_width": "auto"})
     tie(state, "d_model", width, options=lambda: sorted({*WIDTHS, state.d_model}))
     tie(state, "num_heads", count, options=lambda: divisors(state.d_model))
     tie(state, "is_causal", causal)
+    tie(state, "numbers", source)
     tie(state, "seed", seeds)
-    return Explorer(state, draw, [HBox([width, count]), HBox([seeds, causal])])
+    explorer = Explorer(state, draw, [HBox([width, count]), HBox([seeds, causal]), HBox([source])])
+    explorer.view.on_msg(lambda _, content, __: state.press(content["press"]))
+    return explorer
