@@ -35,7 +35,7 @@ EXPLORERS = {
     row.name: row
     for row in (
         Row("cost(d_model=512, num_heads=8)", ["d_model", "heads"], "d_model {0:,}, {1} head"),
-        Row("flow(4, 12)", ["d_model", "heads"], "each {2} of {0} numbers wide"),
+        Row("flow(3, numbers='random')", ["d_model", "heads"], " {2} of {0} numbers wide"),
         Row("heads(24, 4)", ["d_model", "heads"], "d_model = {0} = {1} head"),
         Row("masks(length=3)", ["padding length"], "padding_mask([{0}], 4)"),
         Row("one_vs_many()", ["heads"], "with 1 head and with {0} head"),

@@ -64,8 +64,9 @@ def by_hand(m, query, key, value, allowed=None):
 
 
 def controls(explorer):
-    """{description: control}, row by row."""
-    return {control.description: control for row in explorer.children[:-1] for control in row.children}
+    """{description: control}, row by row; a row may be one control."""
+    rows = [getattr(row, "children", [row]) for row in explorer.children[:-1]]
+    return {control.description: control for row in rows for control in row}
 
 
 def drawings(explorer):
