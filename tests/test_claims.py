@@ -90,7 +90,7 @@ def test_a_claim_is_well_formed(claim):
 
 
 def test_nothing_is_missing_and_nothing_twice():
-    assert len(BY_ID) == len(CLAIMS) and len({claim.text for claim in CLAIMS}) == len(CLAIMS)
+    assert len(BY_ID) == len(CLAIMS) >= 70 and len({claim.text for claim in CLAIMS}) == len(CLAIMS)
     assert sorted(ASKED) == list(range(1, 30)) and set(ASKED.values()) <= set(BY_ID)
     for letter in GROUPS:
         assert [claim.id for claim in claims.group(letter)] == [
@@ -321,4 +321,4 @@ def test_an_interview_answer_is_folded_short_and_stands_on_evidence(number):
 
 
 def test_there_are_twelve_questions_and_more():
-    assert len(INTERVIEW) >= 12 and len(set(INTERVIEW)) == len(INTERVIEW)
+    assert len(INTERVIEW) >= 15 and len(set(INTERVIEW)) == len(INTERVIEW)
