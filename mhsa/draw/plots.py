@@ -12,7 +12,6 @@ from matplotlib.figure import Figure
 from matplotlib.rcsetup import cycler
 
 from mhsa.draw.colors import HEADS, VALUE, mixed, weight_opacity
-from mhsa.draw.svg import describe
 
 INK, PALE, PAPER = "#1b1b1b", "#d9dee3", "#ffffff"  # its own light ground, in a dark theme too
 LINES = cycler(color=["#444444", *HEADS[:2]], marker=["o", "s", "D"])
@@ -44,11 +43,6 @@ def show(figure: Figure, alt: str) -> None:
     figure.savefig(png, format="png", dpi=STORED_DPI, metadata={"Software": None})
     about = {"alt": alt, "width": round(figure.get_figwidth() * SHOWN_DPI)}
     display({"image/png": png.getvalue(), "text/plain": alt}, raw=True, metadata={"image/png": about})
-
-
-def show_svg(svg: str) -> None:
-    """Display a picture of mhsa.draw as a still, with its words for those who see no picture."""
-    display({"image/svg+xml": svg, "text/plain": describe(svg)}, raw=True)
 
 
 @rc_context(LOOK)

@@ -8,6 +8,8 @@ import re
 from html import escape, unescape
 from textwrap import wrap
 
+from IPython.display import display
+
 INK = "var(--jp-content-font-color1, #1b1b1b)"
 MUTED = "var(--jp-content-font-color2, #555555)"
 LINE = "var(--jp-border-color1, #b0b0b0)"
@@ -93,6 +95,11 @@ def describe(svg: str) -> str:
     """The words of a picture: its title and desc, on one line."""
     label = re.search(r'aria-label="(.*?)"', svg, re.DOTALL)  # the first is that of the whole; to parse takes longer
     return unescape(label[1]) if label else ""
+
+
+def show_svg(svg: str) -> None:
+    """Display a picture as a still, with its words for those who see no picture."""
+    display({"image/svg+xml": svg, "text/plain": describe(svg)}, raw=True)
 
 
 def _value(value: object) -> str:
