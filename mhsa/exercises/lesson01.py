@@ -106,7 +106,8 @@ SCALE_SCORES = Exercise(
     extra=True,
     reference=scale_scores,
     given=scale_scores_given,
-    task="Fill in the missing line: scale the scores, so that random queries and keys give a spread near 1.",
+    task="Fill in the missing line: scale the scores of each head by its width, so that queries and keys of spread 1 give "
+    "scores of spread 1.",
     inputs=lambda rand: [
         [rand(B, h, T, T), h * d_k, h] for B, h, T, d_k in ((2, 3, 5, 7), (1, 2, 3, 11), (3, 5, 1, 2), (1, 1, 2, 13))
     ],
@@ -118,15 +119,27 @@ SCALE_SCORES = Exercise(
     mistakes=[
         (
             lambda s, d, h: s / d**0.5,
-            "You divide by √d_model. A score of one head adds d_k products, not d_model. With 512 and 8 heads your "
-            "spread is 0.35 instead of 1, and every row starts too flat.",
+            "You divide by √d_model. A score of one head adds d_k products, not d_model. With 512 and 8 heads "
+            "queries and keys of spread 1 then give scores of spread 0.35 instead of 1.",
         ),
         (
             lambda s, d, h: s / (d // h),
             "You divide by d_k itself. The *spread* of a sum of d_k products does not grow that fast: look at the "
             "table of lesson 1, section 6.",
         ),
-        (lambda s, d, h: s / (d // h) * 0.5, "Is that `* 0.5` meant as a power? A power is `**`."),
+        (
+            lambda s, d, h: s / (d // h) * 0.5,
+            "You divide by d_k and by 2. Is a `* 0.5` or a `** 1/2` meant as a root? A power is `**`, and it binds more "
+            "tightly than `/`.",
+        ),
+        (
+            lambda s, d, h: s / (d**0.5 / h),
+            "Your root covers d_model alone, and the division by the heads comes after it. Of which number is the root?",
+        ),
+        (
+            lambda s, d, h: s / d**0.5 / h,
+            "You divide by √d_model and once more by h. One division is enough: by the root of one head's width.",
+        ),
         (
             lambda s, d, h: s * (d // h) ** 0.5,
             "You multiply by the root, so wide heads get even larger scores. In which direction must the spread "
@@ -140,7 +153,7 @@ SCALE_SCORES = Exercise(
             lambda s, d, h: s / s.shape[-1] ** 0.5,
             "You divide by √T. The number of tokens does not enter a score: over which axis does the dot product sum?",
         ),
-        (lambda s, d, h: s, "The scores come back unscaled. Which number makes their spread 1?"),
+        (lambda s, d, h: s, "The scores come back unscaled. What do you divide them by?"),
     ],
     also_right=[
         lambda s, d_model, h: s * (h / d_model) ** 0.5,
@@ -164,8 +177,8 @@ TO_WEIGHTS = Exercise(
     difficulty=1,
     minutes=4,
     reference=to_weights,
-    task="Turn scores into weights: for each query, positive numbers over the keys that sum to 1. Scores may be large "
-    "(±1000).",
+    task="Turn scores into attention weights by the softmax: for each query, numbers over the keys that sum to 1. Scores "
+    "may be large (±1000).",
     inputs=lambda rand: [[rand(2, 3, 5)], [rand(1, 5, 2)], [rand(3, 1, 1)], [rand(1, 3, 3)], [1000 * rand(2, 3, 2)]],
     hints=[
         "softmax: exponentials, divided by their sum.",
@@ -195,6 +208,16 @@ TO_WEIGHTS = Exercise(
         (
             lambda s: s.exp() / s.exp().sum(-1),
             "The sum has lost an axis, so it meets the wrong one. `keepdim=True` keeps it as an axis of size 1.",
+        ),
+        (
+            lambda s: (e := (s - s.amax(-1, keepdim=True)).exp()) / e.sum(-1),
+            "It is safe to subtract each row's largest score. But the sum has lost an axis, so it meets the wrong one: "
+            "`keepdim=True` keeps it as an axis of size 1.",
+        ),
+        (
+            lambda s: (s - s.amin(-1, keepdim=True)) / (s - s.amin(-1, keepdim=True)).sum(-1, keepdim=True),
+            "You subtract the smallest score and divide by the sum. No number is negative then, but where are the "
+            "exponentials?",
         ),
         (
             lambda s: s.exp() / s.exp().sum(-1, keepdim=True),
@@ -256,10 +279,13 @@ ATTEND = Exercise(
     minutes=8,
     reference=attend,
     task="Write scaled dot-product attention, without a mask. Return the output alone. Keys and values may differ in "
-    "width.",
+    "width, and scores may be large.",
     inputs=lambda rand: [
-        [rand(B, T_q, d_k), rand(B, T_k, d_k), rand(B, T_k, d_v)]
-        for B, T_q, T_k, d_k, d_v in ((2, 3, 7, 5, 11), (1, 5, 2, 3, 7), (3, 1, 1, 5, 2), (2, 5, 5, 5, 3))
+        *(
+            [rand(B, T_q, d_k), rand(B, T_k, d_k), rand(B, T_k, d_v)]
+            for B, T_q, T_k, d_k, d_v in ((2, 3, 7, 5, 11), (1, 5, 2, 3, 7), (3, 1, 1, 5, 2), (2, 5, 5, 5, 3))
+        ),
+        [100 * rand(2, 3, 5), 100 * rand(2, 7, 5), rand(2, 7, 2)],
     ],
     hints=[
         "Four steps: scores, scale, softmax, mix. The first three are your exercises above.",
@@ -289,6 +315,23 @@ ATTEND = Exercise(
             "A causal mask has run: the first query reads the first key alone. Here every query reads every key.",
         ),
         (lambda q, k, v: (q @ k.mT / q.shape[-1]).softmax(-1) @ v, "You divide by d_k. Is there a root missing?"),
+        (
+            lambda q, k, v: (q @ k.mT / q.shape[-1] / 2).softmax(-1) @ v,
+            "You divide by d_k and by 2. Is that a `** 1/2`? `**` binds more tightly than `/`.",
+        ),
+        (
+            lambda q, k, v: (q @ k.mT / q.shape[1] ** 0.5).softmax(-1) @ v,
+            "You scale by √T_q, the number of queries. A score sums over d_k: from which axis do you read it?",
+        ),
+        (
+            lambda q, k, v: (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1).softmax(-1) @ v,
+            "The softmax has run twice. The first one gives weights already; a second one makes them nearly equal.",
+        ),
+        (
+            lambda q, k, v: (e := (q @ k.mT / q.shape[-1] ** 0.5).exp()) @ v / e.sum(-1, keepdim=True),
+            "The formula is right, but a large exponential is infinite, and inf / inf is NaN. What may you subtract from a "
+            "row of scores first? torch's softmax does it.",
+        ),
         (
             lambda q, k, v: (q @ k.mT * q.shape[-1] ** 0.5).softmax(-1) @ v,
             "You multiply the scores by √d_k, which spreads them further. It should bring the spread back to 1.",
@@ -388,17 +431,17 @@ REACHABLE = Exercise(
     difficulty=2,
     minutes=4,
     reference=reachable,
-    task="A query sees three values, one number each: 2, 4 and 6. Which of 0, 3, 5, 6, 9 can be *exactly* its output, "
-    "with finite scores and no mask? Write a tuple, smallest first.",
+    task="A query sees three values, one number each: 2, 4 and 6. Which of 0, 3, 5, 6, 9 can be its output in *exact "
+    "arithmetic*, with finite scores and no mask? Write a tuple, smallest first.",
     hints=[
-        "The weights are positive and sum to 1. How small, how large can an average of 2, 4 and 6 be?",
-        "What would the weights have to be to give the largest value? Can a softmax return a 0?",
+        "In exact arithmetic the weights are positive and sum to 1. How small, how large can an average of 2, 4 and 6 be?",
+        "What would the weights have to be to give the largest value? Can a weight be 0 in exact arithmetic?",
     ],
     mistakes=[
         (
             (3, 5, 6),
-            "Most are right. For one of them all weight must lie on a single key: can a softmax give the others "
-            "exactly 0?",
+            "Most are right. For one of them all weight must lie on a single key. A computer may round the other weights "
+            "to 0; can they be 0 in exact arithmetic?",
         ),
         ((3, 5, 6, 9), "One of yours is larger than every value. Can an average be?"),
         (
@@ -410,12 +453,19 @@ REACHABLE = Exercise(
             "A value can be weighted down, but weights sum to 1: an output of 0 is below every value. Is that an "
             "average?",
         ),
+        (
+            (2, 3, 5, 6),
+            "2 is not among the five numbers asked, and the largest value has the same flaw: all weight would lie on a "
+            "single key. Can the other weights be 0 in exact arithmetic?",
+        ),
+        ((0, 3, 5), "One of yours is smaller than every value. Can an average be?"),
+        ((3, 5, 9), "Two of these are averages; the third is larger than every value. Can an average be?"),
         ((6,), "A query need not pick one value: it mixes all three. Which mixtures of 2, 4 and 6 are on the list?"),
         ((5, 3), "These are the right ones. Write them smallest first."),
         (
             (3, 6),
-            "One of yours needs all weight on a single key, and one is missing. Can a softmax give the others "
-            "exactly 0?",
+            "One of yours needs all weight on a single key, and one is missing. Can the other weights be 0 in exact "
+            "arithmetic?",
         ),
         ((3,), "3 is an average of 2 and 4. Are there other pairs to average?"),
         ((5,), "5 is an average of 4 and 6. Are there other pairs to average?"),

@@ -1,4 +1,4 @@
-"""Lesson 2, many heads: one head of the formula, the loop, stacked weights, and heads that share what they must not."""
+"""Lesson 2, many heads: one head of the formula, the loop, stacked matrices, and heads that share what they must not."""
 
 import copy
 
@@ -29,10 +29,13 @@ ONE_HEAD = Exercise(
     minutes=6,
     reference=one_head,
     task="Write head i: attention of x W_Q, x W_K and x W_V. The matrices are the paper's, (d_model, d_k), not "
-    "transposed.",
+    "transposed. Scores may be large.",
     inputs=lambda rand: [
-        [rand(B, T, d), rand(d, d_k), rand(d, d_k), rand(d, d_v)]
-        for B, T, d, d_k, d_v in ((2, 5, 7, 3, 2), (1, 3, 11, 5, 7), (3, 1, 5, 2, 3), (2, 7, 5, 5, 5))
+        *(
+            [rand(B, T, d), rand(d, d_k), rand(d, d_k), rand(d, d_v)]
+            for B, T, d, d_k, d_v in ((2, 5, 7, 3, 2), (1, 3, 11, 5, 7), (3, 1, 5, 2, 3), (2, 7, 5, 5, 5))
+        ),
+        [100 * rand(2, 3, 7), rand(7, 5), rand(7, 5), rand(7, 2)],
     ],
     hints=[
         "Three products first: q, k and v.",
@@ -54,6 +57,17 @@ ONE_HEAD = Exercise(
             "You scale by √d_v. A score is a product of query and key: how wide are they?",
         ),
         (lambda x, w_q, w_k, w_v: attend(x @ w_q, x @ w_k, x @ w_q), "Your values are made by w_q. What is w_v for?"),
+        (lambda x, w_q, w_k, w_v: attend(x @ w_q, x @ w_k, x @ w_k), "Your values are made by w_k. What is w_v for?"),
+        (
+            lambda x, w_q, w_k, w_v: F.scaled_dot_product_attention(x @ w_q, x @ w_k, x @ w_v, is_causal=True),
+            "A causal mask has run: the first token reads itself alone. The formula here has no mask.",
+        ),
+        (
+            lambda x, w_q, w_k, w_v: (
+                (e := (x @ w_q @ (x @ w_k).mT / w_q.shape[1] ** 0.5).exp()) @ (x @ w_v) / e.sum(-1, keepdim=True)
+            ),
+            "The formula is right, but a large exponential is infinite, and inf / inf is NaN. torch's softmax is safe.",
+        ),
         (lambda x, w_q, w_k, w_v: attend(x @ w_q, x @ w_k, x), "You average the tokens themselves. What is w_v for?"),
         (
             lambda x, w_q, w_k, w_v: attend(x @ w_k, x @ w_q, x @ w_v),
@@ -69,7 +83,7 @@ ONE_HEAD = Exercise(
         ),
         (
             lambda x, w_q, w_k, w_v: x @ w_q.T,
-            "You transpose a matrix. nn.Linear stores its weight as (out, in) and needs that; here it is (d_model, "
+            "You transpose a matrix. nn.Linear stores its matrix as (out, in) and needs that; here it is (d_model, "
             "d_k) already. Look at the shapes of the product.",
         ),
         (
@@ -107,8 +121,8 @@ JOIN = Exercise(
     mistakes=[
         (
             lambda heads, w: torch.cat(heads, 1) @ w,
-            "You join along the batch (cat's default) or along the tokens, so there are more of them than before. A "
-            "token should get *wider*. Which axis is that?",
+            "What meets W_O is still d_v wide: the heads are joined along the batch (cat's default) or the tokens, or "
+            "stacked on an axis of their own. A token should get *wider*. Which axis is that?",
         ),
         (
             lambda heads, w: torch.stack(heads, -1).flatten(-2) @ w,
@@ -171,6 +185,15 @@ def loop_by_einsum(x, w_q, w_k, w_v, w_o):
     return torch.einsum("bhqd,hdm->bqm", out, w_o.view(len(w_q), -1, x.shape[-1]))
 
 
+def slices_of_x(x, w_q, w_k, w_v):
+    """Wrong: head i gets columns of its own of x, all others are 0."""
+    width = x.shape[-1] // len(w_q)
+    own = [torch.zeros_like(x) for _ in w_q]
+    for i, part in enumerate(own):
+        part[..., i * width : (i + 1) * width] = x[..., i * width : (i + 1) * width]
+    return torch.cat([one_head(part, *w) for part, *w in zip(own, w_q, w_k, w_v)], -1)
+
+
 MULTI_HEAD_LOOP = Exercise(
     title="Multi-head attention as a loop",
     difficulty=3,
@@ -189,7 +212,7 @@ MULTI_HEAD_LOOP = Exercise(
     mistakes=[
         (
             lambda *a: loop_with(*a, own=lambda heads: [heads[0]] * len(heads)),
-            "All your heads use the weights of head 0. Does the loop variable appear inside the loop?",
+            "All your heads use the matrices of head 0. Does the loop variable appear inside the loop?",
         ),
         (
             lambda *a: loop_with(*a, own=lambda heads: heads[::-1]),
@@ -212,11 +235,13 @@ MULTI_HEAD_LOOP = Exercise(
         ),
         (
             lambda x, w_q, w_k, w_v, w_o: one_head(x, w_q[-1], w_k[-1], w_v[-1]) @ w_o,
-            "Only one head arrives at W_O. Is the list made anew in each turn of the loop, or a name overwritten?",
+            "Only one head arrives at W_O. Is the list made anew in each turn of the loop, a name overwritten, or the "
+            "return inside the loop?",
         ),
         (
             lambda x, *w: torch.cat([one_head(x, *one) for one in zip(*w[:3])], 1) @ w[3],
-            "You join the heads along the tokens. A token should get wider: which axis is that?",
+            "What meets W_O is still d_v wide: the heads are joined along the tokens or the batch, or stacked on an axis of "
+            "their own. A token should get wider: which axis is that?",
         ),
         (lambda *a: loop_with(*a, axis=-2), "The softmax runs over the queries. Each *row* must sum to 1."),
         (lambda *a: loop_with(*a, axis=0), "The softmax runs over the batch. Each *row* must sum to 1."),
@@ -233,6 +258,15 @@ MULTI_HEAD_LOOP = Exercise(
         (
             lambda *a: loop_with(*a, own=lambda heads: [(q, k, heads[0][2]) for q, k, _ in heads]),
             "All heads share the values of head 0. Look at the index of w_v.",
+        ),
+        (
+            lambda *a: loop_with(*a, own=lambda heads: [(q, heads[0][1], v) for q, _, v in heads]),
+            "All heads share the keys of head 0. Look at the index of w_k.",
+        ),
+        (
+            lambda x, w_q, w_k, w_v, w_o: slices_of_x(x, w_q, w_k, w_v) @ w_o,
+            "Each of your heads reads only its own columns of x. Heads split the projection, not the input: w_q[i] has "
+            "d_model rows, and all of x goes in.",
         ),
     ],
     also_right=[
@@ -284,9 +318,13 @@ STACK_WEIGHTS = Exercise(
         ),
         (
             lambda w: torch.cat(list(w), -1).T,
-            "That is the transpose: nn.Linear stores its weight so. Here `x @ W` is asked.",
+            "That is the transpose: nn.Linear stores its matrix so. Here `x @ W` is asked.",
         ),
         (lambda w: torch.cat(list(w.flip(0)), -1), "The last head comes first."),
+        (
+            lambda w: torch.cat([one.mT for one in w], -1),
+            "You turn each matrix round before you join them. For `x @ W`, W has d_model rows, as each of them has.",
+        ),
         (lambda w: w.sum(0), "You add the matrices up: all heads are mixed into one."),
     ],
     also_right=[
@@ -354,8 +392,8 @@ MAKE_HEADS = Exercise(
         ),
         (
             lambda d, h, d_k: nn.ModuleList([copy.deepcopy(head) for head in [nn.Linear(d, d_k, bias=False)] * h]),
-            "The heads have their own weights, but all start equal. Equal heads get equal gradients and stay twins. "
-            "Draw new numbers.",
+            "The heads have parameters of their own, but all start equal. Equal heads get equal gradients: only rounding, "
+            "dropout or chance would part them. Draw new numbers.",
         ),
         (
             lambda d, h, d_k: nn.ModuleList(nn.Linear(d, d, bias=False) for _ in range(h)),
@@ -390,6 +428,11 @@ MAKE_HEADS = Exercise(
             lambda d, h, d_k: nn.ModuleList([nn.Linear(d, d_k, bias=False)]),
             "There is only one head. Where is the loop?",
         ),
+        (
+            lambda d, h, d_k: nn.ParameterList(nn.Parameter(torch.randn(d_k, d)) for _ in range(h)),
+            "These are parameters, and an optimiser finds them. But a head is called, `head(x)`, and a parameter cannot "
+            "be. Which layer holds one and multiplies by it?",
+        ),
     ],
     also_right=[
         lambda d, h, d_k: torch.nn.Sequential(*(torch.nn.Linear(d, d_k, bias=False) for _ in range(h))),
@@ -399,7 +442,7 @@ MAKE_HEADS = Exercise(
 
 
 def head_maps(layer, x):
-    """layer: an nn.MultiheadAttention with batch_first=True; x (B, T, d_model) -> weights (B, h, T, T)."""
+    """layer: an nn.MultiheadAttention with batch_first=True; x (B, T, d_model) -> attention weights (B, h, T, T)."""
     return layer(x, x, x, average_attn_weights=False)[1]
 
 
@@ -448,6 +491,10 @@ HEAD_MAPS = Exercise(
         (
             lambda layer, x: layer(x, x, x, average_attn_weights=False),
             "Both results come back: output and weights. Only the weights are asked.",
+        ),
+        (
+            lambda layer, x: layer(*3 * [x.transpose(0, 1)], average_attn_weights=False)[1],
+            "You swapped batch and tokens. This layer was made with batch_first=True: it takes x as it is.",
         ),
         (
             lambda layer, x: layer(x, x, x, average_attn_weights=False)[1].mT,

@@ -26,7 +26,7 @@ QUESTIONS = (
         id="scale",
     ),
     Choice(
-        "What holds for the weights of a head without a mask?",
+        "What holds for the attention weights of a head without a mask?",
         (
             Option("Each row sums to 1", "The softmax of a row divides by the sum of that row.", True),
             Option(
@@ -34,7 +34,11 @@ QUESTIONS = (
                 "Keys do not share out a fixed amount: one key may be read by all, another by "
                 "nobody. Only a softmax over queries does this, the trap at the end.",
             ),
-            Option("No weight is 0", "An exponential is never 0, and only a mask makes it one.", True),
+            Option(
+                "In exact arithmetic, no weight is 0",
+                "An exponential is never 0; only a mask makes it so. (A computer may round a tiny weight to 0: section 4.)",
+                True,
+            ),
             Option(
                 "The key with the highest score gets weight 1",
                 "The softmax is soft: in section 4 the two best keys of *lost* get 0.40 each, the others 0.10.",

@@ -24,7 +24,7 @@ QUESTIONS = (
             Option(
                 "On the 4 columns that training gave to head 0",
                 "4 is the width of what the head *makes*. Training "
-                "sets weights; it does not hand out columns. See section 5.",
+                "sets parameters; it does not hand out columns. See section 5.",
             ),
         ),
         id="columns_read",
@@ -43,7 +43,7 @@ QUESTIONS = (
         id="size_of_w_o",
     ),
     Choice(
-        "You double the weights W_K of head 0 alone. What changes?",
+        "You double the matrix W_K of head 0 alone. What changes?",
         (
             Option("The map of head 0", "Its scores double, so the softmax gives other weights: section 4.", True),
             Option(
@@ -95,14 +95,18 @@ QUESTIONS = (
         id="concat",
     ),
     Choice(
-        "Two heads start with equal weights, and so do their blocks of W_O. You train for 100 steps. Then the two "
-        "heads …",
+        "Two heads start with equal matrices, and so do their blocks of W_O. You train for 100 steps, in exact "
+        "arithmetic and without dropout. Then the two heads …",
         (
-            Option("… are still equal", "Equal weights get equal gradients, step by step: section 12.", True),
+            Option(
+                "… are still equal",
+                "Equal heads get equal gradients, step by step. Rounding or dropout would part them: section 12.",
+                True,
+            ),
             Option(
                 "… differ, since the loss punishes doubles",
-                "The loss sees the sum of the heads only, and nothing in "
-                "it asks for difference. Section 12 trains such twins.",
+                "The loss sees the sum of the heads only. It does not ask for difference; it lets one grow, once there is "
+                "one: section 12.",
             ),
             Option(
                 "… have cancelled each other",

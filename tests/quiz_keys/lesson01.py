@@ -24,7 +24,7 @@ def row_of_weights():
     return {
         "Each row sums": close(weights.sum(-1), torch.ones(5).double()),
         "Each column sums": close(weights.sum(-2), torch.ones(5).double()),
-        "No weight is 0": bool((weights > 0).all()),
+        "no weight is 0": bool((weights > 0).all()),
         "highest score gets weight 1": bool((weights.max(-1).values > 0.99).all()),
         "Adding 3": close((scores + 3).softmax(-1), weights),
     }
