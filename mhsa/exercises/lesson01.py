@@ -106,8 +106,8 @@ SCALE_SCORES = Exercise(
     extra=True,
     reference=scale_scores,
     given=scale_scores_given,
-    task="Fill in the missing line: scale the scores of each head by its width, so that queries and keys of spread 1 give "
-    "scores of spread 1.",
+    task="Fill in the missing line: scale the scores of each head by its width, so that queries and keys of spread 1 "
+    "give scores of spread 1.",
     inputs=lambda rand: [
         [rand(B, h, T, T), h * d_k, h] for B, h, T, d_k in ((2, 3, 5, 7), (1, 2, 3, 11), (3, 5, 1, 2), (1, 1, 2, 13))
     ],
@@ -129,12 +129,13 @@ SCALE_SCORES = Exercise(
         ),
         (
             lambda s, d, h: s / (d // h) * 0.5,
-            "You divide by d_k and by 2. Is a `* 0.5` or a `** 1/2` meant as a root? A power is `**`, and it binds more "
-            "tightly than `/`.",
+            "You divide by d_k and by 2. Is a `* 0.5` or a `** 1/2` meant as a root? A power is `**`, and it binds "
+            "more tightly than `/`.",
         ),
         (
             lambda s, d, h: s / (d**0.5 / h),
-            "Your root covers d_model alone, and the division by the heads comes after it. Of which number is the root?",
+            "Your root covers d_model alone, and the division by the heads comes after it. Of which number is the "
+            "root?",
         ),
         (
             lambda s, d, h: s / d**0.5 / h,
@@ -177,8 +178,8 @@ TO_WEIGHTS = Exercise(
     difficulty=1,
     minutes=4,
     reference=to_weights,
-    task="Turn scores into attention weights by the softmax: for each query, numbers over the keys that sum to 1. Scores "
-    "may be large (±1000).",
+    task="Turn scores into attention weights by the softmax: for each query, numbers over the keys that sum to 1. "
+    "Scores may be large (±1000).",
     inputs=lambda rand: [[rand(2, 3, 5)], [rand(1, 5, 2)], [rand(3, 1, 1)], [rand(1, 3, 3)], [1000 * rand(2, 3, 2)]],
     hints=[
         "softmax: exponentials, divided by their sum.",
@@ -329,8 +330,8 @@ ATTEND = Exercise(
         ),
         (
             lambda q, k, v: (e := (q @ k.mT / q.shape[-1] ** 0.5).exp()) @ v / e.sum(-1, keepdim=True),
-            "The formula is right, but a large exponential is infinite, and inf / inf is NaN. What may you subtract from a "
-            "row of scores first? torch's softmax does it.",
+            "The formula is right, but a large exponential is infinite, and inf / inf is NaN. What may you subtract "
+            "from a row of scores first? torch's softmax does it.",
         ),
         (
             lambda q, k, v: (q @ k.mT * q.shape[-1] ** 0.5).softmax(-1) @ v,
@@ -434,14 +435,15 @@ REACHABLE = Exercise(
     task="A query sees three values, one number each: 2, 4 and 6. Which of 0, 3, 5, 6, 9 can be its output in *exact "
     "arithmetic*, with finite scores and no mask? Write a tuple, smallest first.",
     hints=[
-        "In exact arithmetic the weights are positive and sum to 1. How small, how large can an average of 2, 4 and 6 be?",
+        "In exact arithmetic the weights are positive and sum to 1. How small, how large can an average of 2, 4 and "
+        "6 be?",
         "What would the weights have to be to give the largest value? Can a weight be 0 in exact arithmetic?",
     ],
     mistakes=[
         (
             (3, 5, 6),
-            "Most are right. For one of them all weight must lie on a single key. A computer may round the other weights "
-            "to 0; can they be 0 in exact arithmetic?",
+            "Most are right. For one of them all weight must lie on a single key. A computer may round the other "
+            "weights to 0; can they be 0 in exact arithmetic?",
         ),
         ((3, 5, 6, 9), "One of yours is larger than every value. Can an average be?"),
         (

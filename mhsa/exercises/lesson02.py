@@ -1,4 +1,4 @@
-"""Lesson 2, many heads: one head of the formula, the loop, stacked matrices, and heads that share what they must not."""
+"""Lesson 2, many heads: one head, the loop, stacked matrices, and heads that share what they must not."""
 
 import copy
 
@@ -240,8 +240,8 @@ MULTI_HEAD_LOOP = Exercise(
         ),
         (
             lambda x, *w: torch.cat([one_head(x, *one) for one in zip(*w[:3])], 1) @ w[3],
-            "What meets W_O is still d_v wide: the heads are joined along the tokens or the batch, or stacked on an axis of "
-            "their own. A token should get wider: which axis is that?",
+            "What meets W_O is still d_v wide: the heads are joined along the tokens or the batch, or stacked on an "
+            "axis of their own. A token should get wider: which axis is that?",
         ),
         (lambda *a: loop_with(*a, axis=-2), "The softmax runs over the queries. Each *row* must sum to 1."),
         (lambda *a: loop_with(*a, axis=0), "The softmax runs over the batch. Each *row* must sum to 1."),
@@ -392,8 +392,8 @@ MAKE_HEADS = Exercise(
         ),
         (
             lambda d, h, d_k: nn.ModuleList([copy.deepcopy(head) for head in [nn.Linear(d, d_k, bias=False)] * h]),
-            "The heads have parameters of their own, but all start equal. Equal heads get equal gradients: only rounding, "
-            "dropout or chance would part them. Draw new numbers.",
+            "The heads have parameters of their own, but all start equal. Equal heads get equal gradients: only "
+            "rounding, dropout or chance would part them. Draw new numbers.",
         ),
         (
             lambda d, h, d_k: nn.ModuleList(nn.Linear(d, d, bias=False) for _ in range(h)),
@@ -430,8 +430,8 @@ MAKE_HEADS = Exercise(
         ),
         (
             lambda d, h, d_k: nn.ParameterList(nn.Parameter(torch.randn(d_k, d)) for _ in range(h)),
-            "These are parameters, and an optimiser finds them. But a head is called, `head(x)`, and a parameter cannot "
-            "be. Which layer holds one and multiplies by it?",
+            "These are parameters, and an optimiser finds them. But a head is called, `head(x)`, and a parameter "
+            "cannot be. Which layer holds one and multiplies by it?",
         ),
     ],
     also_right=[

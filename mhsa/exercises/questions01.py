@@ -36,7 +36,8 @@ QUESTIONS = (
             ),
             Option(
                 "In exact arithmetic, no weight is 0",
-                "An exponential is never 0; only a mask makes it so. (A computer may round a tiny weight to 0: section 4.)",
+                "An exponential is never 0; only a mask makes it so. (A computer may round a tiny weight to 0: "
+                "section 4.)",
                 True,
             ),
             Option(

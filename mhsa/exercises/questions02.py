@@ -105,8 +105,8 @@ QUESTIONS = (
             ),
             Option(
                 "… differ, since the loss punishes doubles",
-                "The loss sees the sum of the heads only. It does not ask for difference; it lets one grow, once there is "
-                "one: section 12.",
+                "The loss sees the sum of the heads only. It does not ask for difference; it lets one grow, once "
+                "there is one: section 12.",
             ),
             Option(
                 "… have cancelled each other",
