@@ -121,7 +121,8 @@ def test_a_press_reads_another_head_in_one_redraw():
     explorer.view._handle_custom_msg({"press": "3.2 3.4"}, [])  # the name of a pattern: its first head
     for key in ("2,3", "q5", "no-self"):
         explorer.view._handle_custom_msg({"press": key}, [])
-    assert (explorer.state.layer, explorer.state.head) == (3, 2) and len(drawn) == 2
+    assert (explorer.state.layer, explorer.state.head, explorer.state.query) == (3, 2, 5)
+    assert len(drawn) == 4  # the last is the name of a pattern that no head has
 
 
 def test_a_sentence_is_read_once_and_only_when_sent():
@@ -263,8 +264,30 @@ def test_everything_lies_inside_the_picture(T):
     explorer = made_up(" ".join(["antidisestablishment"] * (T - 2)))
     root = ElementTree.fromstring(explorer.view.svg)
     width, height = float(root.get("width")), float(root.get("height"))
-    assert width <= 872
+    assert width <= 940
     for box in [*root.iter(f"{SVG}rect"), *root.iter(f"{SVG}image")]:
         assert float(box.get("x", 0)) >= 0 and float(box.get("x", 0)) + float(box.get("width")) <= width + 0.01
         assert float(box.get("y", 0)) >= 0 and float(box.get("y", 0)) + float(box.get("height")) <= height + 0.01
     assert all(0 < float(text.get("y")) <= height for text in root.iter(f"{SVG}text"))
+
+
+def test_arcs_are_as_thick_as_what_the_word_reads_and_a_press_lets_another_word_ask():
+    explorer = made_up()
+    weights = MadeUp().encode("a b , c b .").weights[1][0, 3]
+    for key, query in ((None, 6), ("ask1", 1), ("3,0", 3), ("q0", 0)):
+        if key:
+            explorer.view._handle_custom_msg({"press": key}, [])
+        arcs = {
+            part.get("data-key"): part
+            for part in ElementTree.fromstring(explorer.view.svg).iter()
+            if part.get("data-key")
+        }
+        read = weights[query]
+        for k, weight in enumerate(read):
+            assert (f"arc{k}" in arcs) == (weight >= 0.02)
+            if weight >= 0.02:
+                width = float(arcs[f"arc{k}"].find(f"{SVG}path").get("stroke-width"))
+                assert width == pytest.approx(max(12 * float(weight), 0.8), abs=0.006)
+                assert arcs[f"arc{k}"].get("aria-label").endswith(f"weight {weight:.2f}")
+    explorer.state.text = "a b"
+    assert "No picture" not in describe(explorer.view.svg)

@@ -4,13 +4,15 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from mhsa.draw.arcs import HIGH, draw_arcs
 from mhsa.draw.colors import KEY, QUERY
 from mhsa.draw.heads import scale_legend
 from mhsa.draw.image import FINE, contact_sheet, weight_image
 from mhsa.draw.svg import INK, LINE, MUTED, PAPER, Svg, el, keyed, picture, text
-from mhsa.draw.token_map import FEW, most, token_map, with_places
+from mhsa.draw.token_map import most, token_map, with_places
 
-WIDTH, MARGIN, GUTTER, TOP = 872, 16, 24, 62
+WIDTH, MARGIN, GUTTER, TOP = 940, 16, 24, 62
+BESIDE = 64  # tokens whose map fits beside the thumbnails; more: below them
 GAP, STRIP = 4, 13  # between thumbnails; the name over each
 PATTERNS = {
     "previous": "prev",
@@ -39,7 +41,7 @@ def thumbnails(weights: np.ndarray) -> Svg:
 
 
 def _side(T: int) -> int:
-    return 30 if T <= FEW else FINE
+    return 30 if T <= BESIDE else FINE
 
 
 def draw_real_heads(
@@ -51,11 +53,12 @@ def draw_real_heads(
     layer: int,
     head: int,
     note: str,
+    query: int,
 ) -> str:
     """weights (L, h, T, T), maps: their thumbnails(); scores: (L, h) for each of PATTERNS, NaN where no key is such.
 
     names (L, h): each head's pattern, "" is drawn pale. layer (from 1), head (from 0): the map that is read. note: a
-    line over the thumbnails. With few tokens the map stands beside them, with many below.
+    line over the thumbnails. query: the token whose arcs stand below. Up to BESIDE tokens the map stands beside.
     """
     L, h, T, _ = weights.shape
     side = _side(T)
@@ -68,14 +71,16 @@ def draw_real_heads(
         *_patterns(scores, names, layer, head, below + 14),
         _legend(below + 118),
     ]
-    x, y = (MARGIN + GUTTER + h * (side + GAP) + 12, 26) if T <= FEW else (MARGIN, below + 172)
+    x, y = (MARGIN + GUTTER + h * (side + GAP) + 12, 26) if T <= BESIDE else (MARGIN, below + 172)
     read = weights[layer - 1, head]
     parts, bottom = token_map(tokens, read, x, y + 12, WIDTH - MARGIN)
     named = with_places(tokens)
-    desc = f"{' '.join(tokens)}. {note} In this map {named[-1]} reads most: {most(named, read[-1])}."
+    end = max(below + 136, bottom) + 12
+    arcs = draw_arcs(tokens, read[query].tolist(), query, MARGIN, end, WIDTH - 2 * MARGIN)
+    desc = f"{' '.join(tokens)}. {note} In this map {named[query]} reads most: {most(named, read[query])}."
     return picture(
         WIDTH,
-        max(below + 148, bottom + 12),
+        end + HIGH,
         title,
         desc,
         text(f"{L * h} heads", MARGIN, 26, size=15, font_weight="600"),
@@ -83,6 +88,7 @@ def draw_real_heads(
         *left,
         text(title, x, y, size=15, font_weight="600"),
         *parts,
+        arcs,
     )
 
 

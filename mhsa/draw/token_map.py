@@ -59,7 +59,7 @@ def _by_row(
 ) -> tuple[list[Svg], float]:
     """One picture for the cells; what is pointed at is a row, or the name of a column."""
     T = len(tokens)
-    tiers = 1 if T <= 70 else 2
+    tiers = 1 if (right - x - WORD - 8) / T >= 9 else 2  # each word needs its height
     left, top = x + tiers * WORD + 8, y + tiers * WORD + 8
     cell = min(20, (right - left) / T)
     rows, columns = _words(tokens, left, top, cell, tiers)
@@ -99,9 +99,7 @@ def _words(tokens: Sequence[str], left: float, top: float, cell: float, tiers: i
 
 
 def _edges(left: float, top: float, length: float) -> list[Svg]:
-    return [
-        *sides(left, top, length, length),
-    ]
+    return sides(left, top, length, length)
 
 
 def _row_label(named: Sequence[str], weights: np.ndarray, q: int) -> str:

@@ -20,13 +20,15 @@ SENTENCE = "Mia lost her keys, so she looked for the keys in her other bag."
 
 
 class RealHeadsState(HasTraits):
-    """The text; the head that is read (layer from 1, head from 0); which pattern names heads, from which score on."""
+    """The text; the head that is read (layer from 1, head from 0); which pattern names heads, from which score on; the
+    place of the token whose arcs are drawn (None: the last but one, for the last is a mark)."""
 
     text = Unicode()
     layer = Int()
     head = Int()
     pattern = Enum(("any", *PATTERNS))
     least = Float()
+    query = Int(None, allow_none=True)
 
 
 class Reading(NamedTuple):
@@ -83,7 +85,7 @@ def name_heads(scores: dict[str, np.ndarray], pattern: str, least: float) -> lis
 
 
 def draw(state: RealHeadsState, reading: Reading) -> str:
-    L, h, _, _ = reading.weights.shape
+    L, h, T, _ = reading.weights.shape
     for name, value, first, last in (("layer", state.layer, 1, L), ("head", state.head, 0, h - 1)):
         if not first <= value <= last:
             raise ValueError(f"{name}={value} does not exist; {first} to {last} do")
@@ -94,7 +96,8 @@ def draw(state: RealHeadsState, reading: Reading) -> str:
     what = "a pattern" if state.pattern == "any" else f"“{state.pattern}”"
     note = f"{count} of {L * h} have {what} at {state.least:.2f} or more."
     note += f" Broad: from {BROAD:.2f} on." if state.pattern == "any" else ""
-    return draw_real_heads(*reading, names, state.layer, state.head, note)
+    query = T - 2 if state.query is None else min(max(state.query, 0), T - 1)
+    return draw_real_heads(*reading, names, state.layer, state.head, note, query)
 
 
 def real_heads(
@@ -154,7 +157,10 @@ def real_heads(
 
 
 def jump(state: RealHeadsState, key: str) -> None:
-    """A press on a thumbnail, key "layer.head", reads that head; on the name of a pattern, its first head."""
+    """A press on a thumbnail, key "layer.head", reads that head; on the name of a pattern, its first head; on a word or
+    a cell of the map, its arcs are drawn."""
     if place := re.match(r"(\d+)\.(\d+)", key):
         with state.hold_trait_notifications():  # one redraw
             state.layer, state.head = map(int, place.groups())
+    elif place := re.match(r"(?:ask|q)?(\d+)", key):
+        state.query = int(place[1])
