@@ -151,7 +151,7 @@ def about(stage: Stage, named: list[str]) -> str:
             else "The strides change places again. The columns of a token lie apart: no view can join them."
         ),
         "lay out anew": (
-            "The one copy: token by token, its heads side by side."
+            "Copied: token by token, its heads side by side."
             if step.copies
             else "It was contiguous: nothing is copied."
         ),
