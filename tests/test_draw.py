@@ -83,7 +83,7 @@ def test_every_head_is_drawn_inside_the_picture(h):
     places = [tuple(map(float, move.removeprefix("translate(")[:-1].split(","))) for move in moves]
     assert len(set(places)) == h and len(cells(svg)) == h * 16
     assert all(0 <= x < float(root.get("width")) and 0 <= y < float(root.get("height")) for x, y in places)
-    assert float(root.get("width")) <= 900
+    assert float(root.get("width")) <= 940
 
 
 def test_points_stand_where_they_were_measured_and_lines_beside_them():

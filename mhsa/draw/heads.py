@@ -6,7 +6,7 @@ from textwrap import wrap
 from mhsa.draw.colors import HEADS, KEY, QUERY, head_color, text_on, weight_opacity
 from mhsa.draw.svg import INK, LINE, MUTED, PAPER, Svg, el, keyed, picture, text
 
-WIDTH, GAP, HEADER = 872, 16, 26
+WIDTH, GAP, HEADER = 940, 16, 26
 
 
 def draw_heads(
@@ -36,8 +36,9 @@ def draw_heads(
                 f"weights[{i}] is {shape[0]} × {shape[1]}, but there are {len(tokens)} queries and {len(keys)} keys; "
                 "name every row in tokens and every column in keys"
             )
-    cell = 38 if h <= 8 else 30 if h <= 16 else 13
-    gutter = 12 + 8 * max(map(len, tokens)) if cell >= 30 else 0  # room for the words
+    gutter = 12 + 8 * max(map(len, tokens)) if h <= 16 else 0  # room for the words
+    largest = {1: 56, 2: 44}.get(h, 38 if h <= 8 else 30 if h <= 16 else 13)
+    cell = max(min(largest, (WIDTH - 2 * GAP - gutter) // len(keys)), 4)
     panel = gutter + len(keys) * cell
     columns = min(h, max(1, (WIDTH - GAP) // (panel + GAP)))
     height = HEADER + (20 if gutter else 0) + len(tokens) * cell + GAP

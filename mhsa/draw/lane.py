@@ -28,9 +28,9 @@ def sums_to(terms: list[float], total: float) -> str:
 
 
 def products(a: Numbers, b: Numbers, total: float, most: int = 6) -> str:
-    """0.40 · 4.00 + 0.10 · 0.00 = 1.60; of more than `most` products the first three."""
+    """0.40 · 4.00 + 0.10 · 0.00 = 1.60; of more than `most` products the first ones."""
     terms = [f"{x:.2f} · {y:.2f}" for x, y in zip(a, b)]
-    terms = terms if len(terms) <= most else [*terms[:3], "…"]
+    terms = terms if len(terms) <= most else [*terms[: most - 1], "…"]
     return f"{' + '.join(terms)} = {total:.2f}".replace("+ -", "- ")
 
 

@@ -2,10 +2,11 @@
 
 from textwrap import wrap
 
-from mhsa.draw.colors import head_color, text_on
+from mhsa.draw.colors import HEADS, head_color, text_on
 from mhsa.draw.svg import INK, LINE, MUTED, Svg, el, keyed, picture, text
 
 SIDE, GAP, TOP = 170, 30, 56  # the longest side of a matrix, in pixels
+THIN = 6  # slices narrower than this shade into each other: so many colours side by side would flicker
 
 
 def draw_parameters(
@@ -78,7 +79,10 @@ def _matrix(name: str, rows: int, columns: int, slices: int, h: int, g: int, sca
         heads = range(i * h // slices, (i + 1) * h // slices)  # the query heads that use this slice
         color = head_color(heads[0] * g // h)
         x, y, wide, high = (i * side, 0, side, height) if across else (0, i * side, width, side)
-        inside = [el("rect", x=x, y=y, width=wide, height=high, fill=color, stroke=LINE, stroke_width=0.5)]
+        thin = side < THIN
+        style = {"fill": HEADS[0], "fill_opacity": 0.25 + 0.7 * (heads[0] * g // h) / g} if thin else {"fill": color}
+        edge = None if thin else LINE
+        inside = [el("rect", x=x, y=y, width=wide, height=high, **style, stroke=edge, stroke_width=0.5)]
         if min(wide, high) >= 14:
             inside.append(text(i, x + wide / 2, y + high / 2 + 4, size=11, anchor="middle", fill=text_on(color)))
         who = f"head {heads[0]}"

@@ -63,12 +63,13 @@ def draw(state: ParametersState) -> str:
         return f"{count_parameters(state.d_model, heads, d_k=d_k, bias=state.bias).total:,}"
 
     choices = [m for m in (divisors(state.d_model) if d_k is None else (1, 2, 4, 8, 16, 32)) if m <= MOST_HEADS]
-    comparison = "total with h heads:  " + "  ·  ".join(f"h={m} {full(m)}" for m in choices[:6])
-    note = (
-        "Tied, h · d_k = d_model: the total is the same for every h."
-        if d_k is None
-        else "d_k is free: every head more adds parameters of its own, and h · d_k need not equal d_model."
-    )
+    if d_k is None:
+        comparison = f"Tied, h · d_k = d_model: {full(h)} in all, the same for h = {', '.join(map(str, choices[:8]))}"
+        comparison += ", …" if len(choices) > 8 else "."
+        note = "Every head more makes all heads narrower."
+    else:
+        comparison = "total with h heads:  " + "  ·  ".join(f"h={m} {full(m)}" for m in choices[:6])
+        note = "d_k is free: every head more adds parameters of its own, and h · d_k need not equal d_model."
     if g < h:
         comparison = f"With keys and values of its own for each of the {h} heads the total would be {full(h)}."
         note = f"{h // g} query heads share each head of keys and values: only W_K and W_V shrink."

@@ -51,7 +51,8 @@ function showPicture(model, { name, words, picture, line, said }) {
       const place = toSvg.multiply(other.getScreenCTM());
       for (const kind of ["mhsa-ring-outer", "mhsa-ring-inner"]) {
         const ring = rings.appendChild(document.createElementNS(SVG, "rect"));
-        ring.setAttribute("class", other === part ? `${kind} mhsa-here` : kind);
+        const how = other === part ? "mhsa-here" : place.d * box.height < 20 ? "mhsa-thin" : "";
+        ring.setAttribute("class", `${kind} ${how}`);
         ring.setAttribute("x", place.a * box.x + place.e);
         ring.setAttribute("y", place.d * box.y + place.f);
         ring.setAttribute("width", place.a * box.width);
