@@ -18,13 +18,16 @@ class Preset(NamedTuple):
 
 
 # Vaswani et al. 2017 table 3; Devlin et al. 2019 section 3; Radford et al. 2019 and its released weights (heads);
-# Brown et al. 2020 table 2.1; Raffel et al. 2020 section 3.7; Llama 3 (Grattafiori et al. 2024) table 3.
+# Brown et al. 2020 table 2.1; Raffel et al. 2020 section 3.7; Llama 3 (Grattafiori et al. 2024) table 3;
+# the config.json of all-MiniLM-L6-v2, lesson 7's model; the model card of EleutherAI/gpt-j-6b.
 PRESETS = {
+    "MiniLM-L6": Preset(384, 12, None, 32, True),
     "Transformer base": Preset(512, 8, None, 64, False),
     "BERT-base": Preset(768, 12, None, 64, True),
     "BERT-large": Preset(1024, 16, None, 64, True),
     "GPT-2 small": Preset(768, 12, None, 64, True),
     "GPT-2 XL": Preset(1600, 25, None, 64, True),
+    "GPT-J-6B": Preset(4096, 16, None, 256, False),
     "GPT-3 175B": Preset(12288, 96, None, 128, True),
     "T5-11B": Preset(1024, 128, None, 128, False),
     "Llama-3-70B": Preset(8192, 64, 8, 128, False),

@@ -36,7 +36,7 @@ def test_a_sweep_holds_every_run_and_survives_json(capfd):
 def test_mean_and_spread():
     result = Result("t", 5, 3, 1, 0.5, 7, 0.1, [[0.1, 0.3], [0.5, 0.7], [0.9, 0.8]])
     assert result.runs == pytest.approx([0.2, 0.6, 0.85]) and result.mean == pytest.approx(0.55)
-    assert result.spread == pytest.approx(((0.35**2 + 0.05**2 + 0.3**2) / 3) ** 0.5)
+    assert result.spread == pytest.approx(((0.35**2 + 0.05**2 + 0.3**2) / 2) ** 0.5)
 
 
 def test_a_result_that_is_not_there_is_named():
@@ -125,7 +125,7 @@ def test_the_recorded_map_shows_both_walls():
         for h, accuracy in zip((1, 2, 4, 8, 16), row):
             assert sweep.result(f"relations, m={m}", h).mean == pytest.approx(accuracy, abs=0.08), (m, h)
     assert sweep.settings["seeds"] == [0, 1, 2, 3, 4] and len(sweep.results) == 15
-    with pytest.raises(ValueError, match="^name='maps' was not recorded; these were: map, long, large, tasks, "):
+    with pytest.raises(ValueError, match="^name='maps' was not recorded; these were: map, lr 0.002 for 300 steps, "):
         recorded("maps")
 
 

@@ -20,9 +20,12 @@ class Plain(nn.Module):
     def __init__(self, w, num_heads):
         super().__init__()
         self.tokens, self.places = nn.Parameter(w["tokens"].clone()), nn.Parameter(w["places"].clone())
-        self.layers = nn.ModuleList(MultiHeadAttention(w["w_o"].shape[-1], num_heads) for _ in w["w_o"])
+        d_model = w["w_o"].shape[-1]
+        keys = (w["w_qkv"].shape[1] - d_model) // 2
+        widths = dict(d_k=keys // num_heads, d_v=d_model // num_heads)
+        self.layers = nn.ModuleList(MultiHeadAttention(d_model, num_heads, **widths) for _ in w["w_o"])
         for layer, w_qkv, w_o in zip(self.layers, w["w_qkv"], w["w_o"]):
-            w_q, w_k, w_v = w_qkv.chunk(3)
+            w_q, w_k, w_v = w_qkv[:keys], w_qkv[keys : 2 * keys], w_qkv[2 * keys :]
             layer.load_state_dict({"w_q.weight": w_q, "w_k.weight": w_k, "w_v.weight": w_v, "w_o.weight": w_o})
         self.hidden, self.hidden_bias = (
             nn.Parameter(w[name].clone()) if name in w else None for name in ("hidden", "hidden_bias")
@@ -39,13 +42,15 @@ class Plain(nn.Module):
         return F.linear(x, self.readout)
 
 
-@pytest.mark.parametrize("settings", [{}, dict(hidden=11), dict(num_layers=2)], ids=str)
+@pytest.mark.parametrize("settings", [{}, dict(hidden=11), dict(num_layers=2), dict(d_k=5)], ids=str)
 @pytest.mark.parametrize("num_heads", [1, 3])
 def test_all_seeds_at_once_equal_one_model_trained_the_plain_way(num_heads, settings, monkeypatch):
     sizes = {**SMALL, **settings, "lr": 0.02}
     run = train_toy(TASK, num_heads, (2, 5, 11), **sizes)
     generator = torch.Generator().manual_seed(5)
-    first = model._first_weights(TASK, 6, settings.get("num_layers", 1), settings.get("hidden", 0), [generator])
+    keys = num_heads * settings.get("d_k", 6 // num_heads)
+    layers, hidden = settings.get("num_layers", 1), settings.get("hidden", 0)
+    first = model._first_weights(TASK, 6, keys, layers, hidden, [generator])
     plain = Plain({name: w[0].detach() for name, w in first.items()}, num_heads)
     tokens, targets = TASK.batch(2 * 7, generator)
     optimizer = torch.optim.Adam(plain.parameters(), 0.02)
@@ -81,6 +86,8 @@ def test_the_number_of_parameters_does_not_depend_on_the_heads():
     assert train_toy(TASK, 1, (0,), hidden=7, num_layers=2, **SMALL).parameters == (
         20 * 6 + 8 * 6 * 6 + 7 * 6 + 7 + 6 * 7
     )
+    narrow, wide = (train_toy(TASK, 3, (0,), d_k=d_k, **SMALL) for d_k in (1, 5))
+    assert wide.parameters - narrow.parameters == 2 * 3 * 4 * 6 and wide.layer(0).d_k == 5 and wide.layer(0).d_v == 2
 
 
 def test_training_is_deterministic():
@@ -119,6 +126,7 @@ def test_two_heads_learn_what_one_cannot():
         (dict(lr=float("inf")), "lr=inf"),
         (dict(lr=float("nan")), "lr=nan"),
         (dict(lr=True), "lr=True"),
+        (dict(d_k=0), "d_k=0"),
         (dict(seeds=5), "seeds=5 has type int; whole numbers are needed, as in range(5)"),
         (dict(seeds=()), "seeds=()"),
         (dict(seeds=(1, 1)), "seeds=(1, 1)"),

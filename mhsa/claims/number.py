@@ -69,8 +69,8 @@ N3 = Claim(
 def the_64_rule() -> Evidence:
     fits = {name for name, p in PRESETS.items() if p.num_heads == min(16, p.d_model / 64)}
     others = sorted(PRESETS.keys() - fits)
-    return {"Transformer base", "BERT-base", "GPT-2 small", "BERT-large"} == fits, dict(
-        fits=len(fits), models=len(PRESETS), others=", ".join(others)
+    return {"Transformer base", "BERT-base", "GPT-2 small", "BERT-large", "GPT-J-6B"} == fits, dict(
+        fits=len(fits), models=len(PRESETS), others=", ".join(others), wide=PRESETS["GPT-J-6B"].d_k
     )
 
 
@@ -78,8 +78,8 @@ N4 = Claim(
     "N4",
     "h = d_model / 64, at most 16.",
     "holds if",
-    "if the model is one of {fits}: Transformer base, the two BERTs, GPT-2 small. Of our {models} presets it does "
-    "not fit {others}.",
+    "if the model is one of {fits}: Transformer base, the two BERTs, GPT-2 small, and by the cap alone GPT-J-6B, whose "
+    "heads are {wide} wide. Of our {models} presets it does not fit {others}.",
     lessons=[8],
     measure=the_64_rule,
 )
@@ -156,7 +156,7 @@ N8 = Claim(
 
 def head_widths() -> Evidence:
     widths, best = {p.d_k for p in PRESETS.values()}, sorted(BLEU, key=lambda h: BLEU[h])[-3:]
-    return widths == {64, 128} and sorted(512 // h for h in best) == [32, 64, 128], dict(
+    return widths >= {32, 64, 128} and sorted(512 // h for h in best) == [32, 64, 128], dict(
         widths=" or ".join(map(str, sorted(widths)))
     )
 

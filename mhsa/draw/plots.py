@@ -34,6 +34,7 @@ LOOK: dict = {
     "lines.markersize": 8,
     "legend.frameon": False,
 }
+Points = Mapping[float, tuple[float, float | None]]  # x: (mean, spread); None: a single run, so no error bar
 SIZE, SHOWN_DPI, STORED_DPI = (7, 3.4), 100, 200  # inches; stored twice as fine, for a projector
 
 
@@ -181,15 +182,14 @@ def points_and_lines(
 
 @rc_context(LOOK)
 def panels_with_error_bars(
-    panels: Mapping[str, Mapping[str, Mapping[float, tuple[float, float]]]], *, xlabel: str, ylabels: Sequence[str]
+    panels: Mapping[str, Mapping[str, Points]], *, xlabel: str, ylabels: Sequence[str]
 ) -> Figure:
     """Panels side by side, by title; in each, for every named series {x: (mean, spread)} a line with error bars."""
     figure = Figure((10.4, 4), layout="constrained")
     for place, (title, series) in enumerate(panels.items(), start=1):
         axes = figure.add_subplot(1, len(panels), place, title=title, xlabel=xlabel, ylabel=ylabels[place - 1])
         for name, points in series.items():
-            means, spreads = zip(*points.values(), strict=True)
-            axes.errorbar([*points], means, spreads, label=name, capsize=5)
+            _error_bars(axes, name, points)
         axes.set_xscale("log", base=2)
         axes.set_xticks([*points], [f"{x:g}" for x in points])
         axes.margins(0.1)
@@ -200,16 +200,40 @@ def panels_with_error_bars(
 
 
 @rc_context(LOOK)
-def with_error_bars(series: Mapping[str, Sequence[tuple[float, float]]], *, xlabel: str, ylabel: str) -> Figure:
-    """For each name (mean, spread) at 0, 1, 2, …: a line with error bars."""
+def with_error_bars(series: Mapping[str, Points], *, xlabel: str, ylabel: str) -> Figure:
+    """For each name {x: (mean, spread)}, as in panels_with_error_bars(), over an even scale."""
     figure, axes = _axes(xlabel, ylabel)
     for name, points in series.items():
-        means, spreads = zip(*points, strict=True)
-        axes.errorbar(range(len(points)), means, spreads, label=name, capsize=5)
+        _error_bars(axes, name, points)
     axes.set_ylim(0, 1.05)
     axes.grid()
     axes.legend()
     return figure
+
+
+@rc_context(LOOK)
+def scatter(
+    groups: Mapping[str, Sequence[tuple[float, float]]],
+    names: Mapping[str, tuple[float, float]],
+    *,
+    xlabel: str,
+    ylabel: str,
+) -> Figure:
+    """A point for each pair of every group, and some points with a name; y runs in powers of ten."""
+    figure, axes = _axes(xlabel, ylabel)
+    for group, points in groups.items():
+        axes.plot(*zip(*points, strict=True), linestyle="none", markersize=6, label=group)
+    for name, point in names.items():
+        axes.annotate(name, point, (6, 5), textcoords="offset points", fontsize=10)
+    axes.set_yscale("log")
+    axes.grid()
+    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+    return figure
+
+
+def _error_bars(axes: Axes, name: str, points: Points) -> None:
+    means, spreads = zip(*points.values(), strict=True)
+    axes.errorbar([*points], means, None if None in spreads else spreads, label=name, capsize=5)
 
 
 def _axes(xlabel: str, ylabel: str) -> tuple[Figure, Axes]:

@@ -10,13 +10,16 @@ from mhsa.pretrained.patterns import (
     SPECIAL,
     ablate_heads,
     ablation_effects,
+    direct_effects,
     head_similarity,
     pattern_scores,
+    wanted_keys,
     whole_words,
 )
-from mhsa.pretrained.sentences import FIRST, NEW
+from mhsa.pretrained.sentences import AGAIN, FIRST, NEW
 
 __all__ = [
+    "AGAIN",
     "FIRST",
     "NEW",
     "SHARES",
@@ -27,8 +30,10 @@ __all__ = [
     "ablate_heads",
     "ablation_effects",
     "check_texts",
+    "direct_effects",
     "head_similarity",
     "load_minilm",
     "pattern_scores",
+    "wanted_keys",
     "whole_words",
 ]

@@ -82,7 +82,10 @@ class Layer(nn.Module):
     def forward(self, x: Tensor, mask: Tensor, heads: Mapping[int, str]) -> tuple[Tensor, Tensor]:
         out, weights = ablate_heads(self.attention, x, heads, mask=mask)
         x = self.attention_norm(x + out)
-        return self.output_norm(x + self.narrow(F.gelu(self.widen(x)))), weights
+        return self.output_norm(x + self.feed_forward(x)), weights
+
+    def feed_forward(self, x: Tensor) -> Tensor:
+        return self.narrow(F.gelu(self.widen(x)))
 
 
 class MiniLM(nn.Module):

@@ -158,6 +158,29 @@ def ablation_effects(model, texts: Sequence[str], how: str = "zero") -> Float[Te
     )
 
 
+@torch.no_grad()
+def direct_effects(model, texts: Sequence[str]) -> Float[Tensor, "num_layers num_heads"]:
+    """As ablation_effects() by zeros, while all that comes after the head adds what it added with the head there.
+
+    So nothing can make up for the loss, and nothing can enlarge it; the norms still act. This is path patching, of the
+    path from the head to the output alone: Wang et al. 2022, https://arxiv.org/abs/2211.00593.
+    """
+    whole = model.encode(texts)
+    mask = whole.mask[:, None, None]
+    steps = [*zip(model.layers, whole.hidden)]
+    attended = [ablate_heads(layer.attention, x, {}, mask=mask)[0] for layer, x in steps]
+    fed = [layer.feed_forward(layer.attention_norm(x + out)) for (layer, x), out in zip(steps, attended)]
+
+    def cosine(place: int, head: int) -> float:
+        layer, x = steps[place]
+        out, _ = ablate_heads(layer.attention, x, {head: "zero"}, mask=mask)
+        for layer, out, added in zip(model.layers[place:], [out, *attended[place + 1 :]], fed[place:]):
+            x = layer.output_norm(layer.attention_norm(x + out) + added)
+        return (replace(whole, hidden=[x]).embedding * whole.embedding).sum(-1).mean().item()
+
+    return torch.tensor([[cosine(place, head) for head in range(model.num_heads)] for place in range(model.num_layers)])
+
+
 def check_weights(weights: Tensor) -> None:
     check_float("weights", weights)
     if weights.dim() != 4 or weights.shape[2] != weights.shape[3]:

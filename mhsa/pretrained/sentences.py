@@ -1,4 +1,4 @@
-"""Plain English sentences on which lesson 7 looks for patterns (FIRST), and others on which it confirms them (NEW)."""
+"""Plain English sentences: lesson 7 looks for patterns in FIRST and confirms them on NEW; AGAIN says NEW otherwise."""
 
 FIRST = (
     "The old man fed the dog, and the dog followed him home.",
@@ -35,4 +35,18 @@ NEW = (
     "Her father repairs clocks in a shop behind the station.",
     "You can borrow my bike, my tent or my map.",
     "The river rose quickly, so they closed the bridge.",
+)
+AGAIN = (  # the sentences of NEW in other words, in the same order: few words in common, so that meaning must find them
+    "Bird and cat kept their eyes on each other.",
+    "The man next door got himself an instrument that he is unable to use.",
+    "A pair of vessels set sail ahead of the bad weather.",
+    "When it is cold, one can cross the frozen water on skates.",
+    "A physician asked for a colleague, who ordered a cab.",
+    "Bread is sold here daily from the early hours.",
+    "Our garden has got three kinds of fruit to come.",
+    "The sudden darkness that night remained a mystery.",
+    "Reading the story took more hours than seeing it at the cinema.",
+    "Dad mends watches close to where the trains stop.",
+    "I will lend you what you need for cycling and camping.",
+    "As the water was getting high, nobody was allowed to cross.",
 )

@@ -24,7 +24,7 @@ def main(arguments: list[str] | None = None) -> None:
         "--steps",
         type=int,
         metavar="N",
-        help='of Adam, for a trial (default: 300, for the sweeps "long", "large" and "tasks" 900)',
+        help="of Adam, for a trial (default: 300 to 3000, each sweep its own)",
     )
     args = parser.parse_args(arguments)
     steps = {} if args.steps is None else {"steps": args.steps}

@@ -27,8 +27,8 @@ HELD_OUT = 512  # sequences a seed that accuracy is measured on
 class ToyRun:
     """A trained setting: weights by name, each with one entry a seed in front; accuracy (S, m), a question each.
 
-    tokens (S, vocab, d_model), places (S, T, d_model), w_qkv (S, layers, 3·d_model, d_model), w_o (S, layers, d_model,
-    d_model), readout (S, m·classes, d_model); rows are outputs, as in nn.Linear.
+    tokens (S, vocab, d_model), places (S, T, d_model), w_qkv (S, layers, 2·h·d_k + d_model, d_model), w_o (S, layers,
+    d_model, d_model), readout (S, m·classes, d_model); rows are outputs, as in nn.Linear.
     """
 
     task: Task
@@ -51,8 +51,9 @@ class ToyRun:
         """The trained attention layer of one seed."""
         w = self._of(seed)
         d_model = w["w_o"].shape[-1]
-        layer = MultiHeadAttention(d_model, self.num_heads)
-        w_q, w_k, w_v = w["w_qkv"][number].chunk(3)
+        w_q, w_k, w_v = _split_qkv(w["w_qkv"][number], d_model)
+        d_k, d_v = (len(rows) // self.num_heads for rows in (w_q, w_v))
+        layer = MultiHeadAttention(d_model, self.num_heads, d_k=d_k, d_v=d_v)
         layer.load_state_dict({"w_q.weight": w_q, "w_k.weight": w_k, "w_v.weight": w_v, "w_o.weight": w["w_o"][number]})
         return layer.eval()
 
@@ -93,21 +94,24 @@ def train_toy(
     lr: float = LR,
     num_layers: int = 1,
     hidden: int = 0,
+    d_k: int | None = None,
 ) -> ToyRun:
     """Train the model on the task, all seeds at once, `steps` steps of Adam with `batch` new sequences each.
 
     num_layers: attention layers; all but the last add their output to what they read
     hidden:     0: linear read-out; else that of an MLP with so many hidden units
+    d_k:        width of a head's queries and keys alone, default d_model / num_heads; values keep that width
     Raises ValueError for bad sizes, for seeds that are no whole numbers, for lr outside (0, 1], and if num_heads does
     not divide d_model.
     """
     check_settings(
-        task, num_heads, d_model=d_model, lr=lr, hidden=hidden, steps=steps, batch=batch, num_layers=num_layers
+        task, num_heads, d_model=d_model, lr=lr, hidden=hidden, d_k=d_k, steps=steps, batch=batch, num_layers=num_layers
     )
     seeds = check_seeds(seeds)
+    d_k = d_model // num_heads if d_k is None else d_k
 
     generators = [torch.Generator().manual_seed(seed) for seed in seeds]
-    weights = _first_weights(task, d_model, num_layers, hidden, generators)
+    weights = _first_weights(task, d_model, num_heads * d_k, num_layers, hidden, generators)
     tokens, targets = _draw(task, steps * batch, generators)  # (S, …, T), (S, m, T, …)
     optimizer = torch.optim.Adam(weights.values(), lr, fused=True)
     for step in range(steps):
@@ -128,9 +132,17 @@ def train_toy(
 
 
 def check_settings(
-    task: Task, num_heads: int, *, d_model: int = D_MODEL, lr: float = LR, hidden: int = 0, **sizes: int
+    task: Task,
+    num_heads: int,
+    *,
+    d_model: int = D_MODEL,
+    lr: float = LR,
+    hidden: int = 0,
+    d_k: int | None = None,
+    **sizes: int,
 ) -> None:
     check_type("task", task, Task)
+    sizes |= {} if d_k is None else {"d_k": d_k}
     for name, value in {"num_heads": num_heads, "d_model": d_model, **sizes}.items():
         check_size(name, value)
     check_size("hidden", hidden, minimum=0)
@@ -153,13 +165,13 @@ def check_seeds(seeds: Iterable[int]) -> tuple[int, ...]:
 
 
 def _first_weights(
-    task: Task, d_model: int, num_layers: int, hidden: int, generators: list[torch.Generator]
+    task: Task, d_model: int, keys: int, num_layers: int, hidden: int, generators: list[torch.Generator]
 ) -> dict[str, Tensor]:
-    """Random weights, each of variance 1 / (columns); embeddings of variance 1."""
+    """Random weights, each of variance 1 / (columns); embeddings of variance 1. keys: columns of all keys, h·d_k."""
     shapes = {
         "tokens": (task.vocab, d_model),
         "places": (task.T, d_model),
-        "w_qkv": (num_layers, 3 * d_model, d_model),
+        "w_qkv": (num_layers, 2 * keys + d_model, d_model),
         "w_o": (num_layers, d_model, d_model),
     }
     shapes |= {"hidden": (hidden, d_model), "hidden_bias": (hidden,)} if hidden else {}
@@ -187,20 +199,27 @@ def _forward(w: dict[str, Tensor], tokens: Tensor, num_heads: int) -> Tensor:
     x = x.permute(0, 3, 2, 1).reshape(S, d_model, T * B)
     last = w["w_qkv"].shape[1] - 1
     for number in range(last + 1):
-        qkv = (w["w_qkv"][:, number] @ x).view(S, 3, num_heads, -1, T, B)
-        out = w["w_o"][:, number] @ _attend(*qkv.unbind(1)).view(S, d_model, T * B)
+        parts = _split_qkv(w["w_qkv"][:, number] @ x, d_model)
+        q, k, v = (part.view(S, num_heads, -1, T, B) for part in parts)
+        out = w["w_o"][:, number] @ _attend(q, k, v).view(S, d_model, T * B)
         x = out if number == last else x + out
     if "hidden" in w:
         x = torch.baddbmm(w["hidden_bias"][..., None], w["hidden"], x).relu()
     return w["readout"] @ x
 
 
+def _split_qkv(rows: Tensor, d_model: int) -> tuple[Tensor, ...]:
+    """(…, 2·h·d_k + d_model, N) -> the rows of q, of k, and the last d_model, of v."""
+    keys = (rows.shape[-2] - d_model) // 2
+    return rows.split([keys, keys, d_model], -2)
+
+
 def _attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Attention of all seeds and heads in one go, (S, h, d_k, T, B) each.
+    """Attention of all seeds and heads in one go: q, k (S, h, d_k, T, B), v (S, h, d_v, T, B) -> like v.
 
     Written out, since the fused kernel takes up to five times as long over thousands of maps of 8 × 8.
     """
     q = q / sqrt(q.shape[2])
     scores = (q[:, :, :, :, None] * k[:, :, :, None]).sum(2)  # (S, h, T_q, T_k, B)
     weights = scores.softmax(3)
-    return (weights[:, :, None] * v[:, :, :, None]).sum(4)  # (S, h, d_k, T_q, B)
+    return (weights[:, :, None] * v[:, :, :, None]).sum(4)  # (S, h, d_v, T_q, B)

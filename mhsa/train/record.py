@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable
 from importlib.resources import files
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,14 @@ RECORDED = files("mhsa.train") / "recorded"
 RECORD, WEIGHTS = "one_vs_many.json", "one_vs_many_weights.json"
 SWEEPS: dict[str, dict[str, Any]] = {
     "map": dict(tasks=[relations(m) for m in (1, 2, 4)], heads=(1, 2, 4, 8, 16)),
-    "long": dict(tasks=[relations(2), relations(4)], heads=(1, 2, 16), steps=900),
+    **{
+        f"lr {lr} for {steps} steps": dict(tasks=[relations(2), relations(4)], heads=(1, 2, 16), lr=lr, steps=steps)
+        for lr, steps in product((0.002, 0.005, 0.02), (300, 900, 3000))
+    },
+    **{
+        f"T={T} d_k={d_k} for {steps} steps": dict(tasks=[relations(1, T=T)], heads=(1,), d_k=d_k, steps=steps)
+        for T, d_k, steps in product((8, 16, 32), (1, 2, 4, 8), (300, 900))
+    },
     "large": dict(tasks=[relations(8, T=16, vocab=16)], heads=(1, 2, 4, 8, 16, 32), d_model=32, steps=900),
     "tasks": dict(tasks=[copy_two_sources(), lookup(), reverse(), story()], heads=(1, 2, 4, 8, 16), steps=900),
     "mlp": dict(tasks=[relations(2), relations(4)], heads=(1, 2, 4), hidden=64),

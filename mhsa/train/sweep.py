@@ -42,8 +42,8 @@ class Result:
 
     @property
     def spread(self) -> float:
-        """Standard deviation over the seeds; 0 for a single one."""
-        return statistics.pstdev(self.runs)
+        """Sample standard deviation over the seeds, of one run, not of the mean; 0 for a single seed."""
+        return statistics.stdev(self.runs) if len(self.runs) > 1 else 0.0
 
 
 @dataclass(frozen=True)
