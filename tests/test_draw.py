@@ -86,6 +86,31 @@ def test_every_head_is_drawn_inside_the_picture(h):
     assert float(root.get("width")) <= 940
 
 
+def test_a_single_run_has_no_error_bar():
+    from mhsa.draw.plots import panels_with_error_bars, with_error_bars
+
+    series = {"runs": {0: (0.3, 0.1), 3: (0.5, 0.2)}, "one run": {1: (0.7, None), 2: (0.9, None)}}
+    for figure in (
+        with_error_bars(series, xlabel="x", ylabel="y"),
+        panels_with_error_bars({"a": series}, xlabel="x", ylabels=["y"]),
+    ):
+        runs, one = figure.axes[0].containers
+        assert [list(runs[0].get_xdata()), list(one[0].get_xdata())] == [[0, 3], [1, 2]]
+        assert runs.has_yerr and not one.has_yerr
+        low, high = runs[2][0].get_segments()[1][:, 1]
+        assert (low, high) == pytest.approx((0.3, 0.7))
+
+
+def test_a_scatter_has_a_point_for_each_pair_and_names_some():
+    from mhsa.draw.plots import scatter
+
+    groups = {"a": [(2, 3), (5, 7)], "b": [(11, 13)]}
+    axes = scatter(groups, {"1.2": (5, 7)}, xlabel="x", ylabel="y").axes[0]
+    assert [[*zip(*line.get_data())] for line in axes.lines] == [*groups.values()]
+    assert axes.get_yscale() == "log" and [text.get_text() for text in axes.texts] == ["1.2"]
+    assert {line.get_linestyle() for line in axes.lines} == {"None"}
+
+
 def test_points_stand_where_they_were_measured_and_lines_beside_them():
     from mhsa.draw.plots import points_and_lines
 

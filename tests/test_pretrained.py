@@ -11,8 +11,10 @@ from types import SimpleNamespace
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from torch.nn import functional as F
 
-from mhsa.pretrained import FIRST, NEW, ModelFilesError, ablation_effects, load_minilm, pattern_scores
+from mhsa import merge_heads
+from mhsa.pretrained import FIRST, NEW, ModelFilesError, ablation_effects, direct_effects, load_minilm, pattern_scores
 from mhsa.pretrained import files as model_files
 from mhsa.pretrained.files import fetch, find
 
@@ -186,6 +188,40 @@ def test_effects_of_all_heads(model):
         effect = effects if how == "zero" else ablation_effects(model, FIRST[:2], how)
         expected = embedding_cosine(model, FIRST[:2], ablate={(layer, head): how})
         assert effect[layer - 1, head].item() == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_direct_effect_leaves_what_comes_after_as_it_was(model):
+    """Layer 5, head 3, step by step: only this head is missing, and layers 5 and 6 add what they added with it."""
+    whole = model.encode(FIRST[:2])
+    mask = whole.mask[:, None, None]
+    five, six = model.layers[4:]
+    x, y = whole.hidden[4:6]  # what they read, with the head
+    feeds, attended = [], []
+    for layer, read in ((five, x), (six, y)):
+        attended.append(layer.attention(read, mask=mask))
+        middle = layer.attention_norm(read + attended[-1])
+        feeds.append(layer.narrow(F.gelu(layer.widen(middle))))
+    merged = five.attention.w_v(x).unflatten(-1, (12, 32)).transpose(1, 2)
+    term = merge_heads(whole.weights[4] @ merged) * (torch.arange(384) // 32 == 3)
+    less = attended[0] - term @ five.attention.w_o.weight.T  # the head's own term is gone
+    y = five.output_norm(five.attention_norm(x + less) + feeds[0])
+    z = six.output_norm(six.attention_norm(y + attended[1]) + feeds[1])
+    expected = F.cosine_similarity((z * whole.mask[..., None]).sum(1), whole.embedding).mean().item()
+    effects = direct_effects(model, FIRST[:2])
+    assert effects.shape == (6, 12) and effects[4, 3].item() == pytest.approx(expected, abs=1e-6)
+    assert abs(ablation_effects(model, FIRST[:2])[4, 3].item() - expected) > 1e-5  # another number
+
+
+def test_the_head_that_looks_two_ahead(model):
+    """The answer of lesson 7's exercise, on both sets of sentences."""
+    for texts in (FIRST, NEW):
+        encoding = model.encode(texts)
+        share = torch.zeros(6, 12)
+        for b, tokens in enumerate(encoding.tokens):
+            ahead = torch.stack([maps[b, :, : len(tokens), : len(tokens)] for maps in encoding.weights])
+            share += ahead.diagonal(2, 2, 3).mean(-1)
+        assert divmod(share.argmax().item(), 12) == (1, 4)  # layer 2, head 4
+        assert share.flatten().sort().values[-2] < 0.7 * share.max()
 
 
 # A folder of one's own

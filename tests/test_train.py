@@ -7,7 +7,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from mhsa import MultiHeadAttention
-from mhsa.toys import lookup, relations, reverse
+from mhsa.toys import copy_two_sources, lookup, relations, reverse
 from mhsa.train import model, train_toy
 
 TASK = lookup(T=5, classes=3)  # vocab 15, m 2
@@ -107,6 +107,44 @@ def test_two_heads_learn_what_one_cannot():
     one, two = (train_toy(relations(2), h, (0, 1)).accuracy.mean() for h in (1, 2))
     assert one < 0.75 and two > 0.95
     assert train_toy(reverse(), 1, (0,)).accuracy.mean() > 0.95
+
+
+def accuracy_with(run, seed, tokens, maps, x):
+    """Of one head whose map and values are given."""
+    layer = run.layer(seed)
+    out = layer.w_o(maps @ layer.w_v(x)) @ run.weights["readout"][run.seeds.index(seed)].T
+    answers = out.unflatten(-1, (run.task.m, -1)).argmax(-1)
+    return (answers == run.task.targets(tokens)).float().mean((0, 1))
+
+
+@pytest.mark.parametrize("task, steps, needed", [(copy_two_sources(), 900, True), (relations(2), 300, False)])
+def test_a_single_head_solves_copy_by_writing_the_word_into_the_weight(task, steps, needed):
+    """What lesson 6, section 9, says of copy; on two relations the same has no effect."""
+    run = train_toy(task, 1, (0, 1, 2), steps=steps)
+    tokens, _ = task.batch(400, torch.Generator().manual_seed(3))
+    first = task.sources(tokens)[:, 0]
+    for seed in run.seeds:
+        x = run.embed(tokens, seed)
+        maps = run.layer(seed)(x, need_weights=True)[1][:, 0]
+        weight, token = maps.gather(2, first[..., None])[..., 0], tokens.gather(1, first)
+        by_token = torch.stack([weight[token == t].mean() for t in range(8)])
+        assert (by_token.max() - by_token.min() > 0.12) == needed
+        if needed and seed == 0:
+            assert (by_token.min().item(), by_token.max().item()) == pytest.approx((0.21, 0.75), abs=0.03)
+        w, i = run.weights, run.seeds.index(seed)
+        no_place = w["tokens"][i][tokens] + w["places"][i].mean(0)
+        whole = accuracy_with(run, seed, tokens, maps, x)
+        for without in (
+            accuracy_with(run, seed, tokens, maps.mean(0, keepdim=True).expand_as(maps), x),
+            accuracy_with(run, seed, tokens, maps, no_place),
+        ):
+            assert (whole.mean() - without.mean() > 0.3) == needed and without.mean() < 0.65
+    assert (run.accuracy.mean() > 0.9) == needed
+
+
+def test_two_heads_find_a_code_for_four_relations():
+    run = train_toy(relations(4), 2, lr=0.02, steps=900)
+    assert run.accuracy.mean(1).min() > 0.8 and run.accuracy.mean(1).max() < 0.95
 
 
 @pytest.mark.parametrize(

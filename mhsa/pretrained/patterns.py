@@ -173,8 +173,8 @@ def direct_effects(model, texts: Sequence[str]) -> Float[Tensor, "num_layers num
 
     def cosine(place: int, head: int) -> float:
         layer, x = steps[place]
-        out, _ = ablate_heads(layer.attention, x, {head: "zero"}, mask=mask)
-        for layer, out, added in zip(model.layers[place:], [out, *attended[place + 1 :]], fed[place:]):
+        less, _ = ablate_heads(layer.attention, x, {head: "zero"}, mask=mask)
+        for layer, out, added in zip(model.layers[place:], [less, *attended[place + 1 :]], fed[place:]):
             x = layer.output_norm(layer.attention_norm(x + out) + added)
         return (replace(whole, hidden=[x]).embedding * whole.embedding).sum(-1).mean().item()
 

@@ -59,7 +59,8 @@ def load_story_runs() -> dict[int, ToyRun]:
 def record(folder: Path, seeds: Iterable[int], steps: dict[str, int]) -> None:
     """Each sweep is written when it ends. A half one is kept only where there is none yet, and ends it all."""
     file = folder / RECORD
-    sweeps = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    before = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    sweeps = {name: before[name] for name in SWEEPS if name in before}
     for name, what in SWEEPS.items():
         sweep = sweep_heads(seeds=seeds, **{**what, **steps})
         print(f"{name}: {sweep.settings}, {sweep.made}")
