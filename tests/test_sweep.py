@@ -142,6 +142,7 @@ def test_the_recorded_weights_do_what_was_recorded():
 
 
 def test_the_command_writes_both_files(tmp_path, capsys):
+    (tmp_path / "one_vs_many.json").write_text('{"of an older course": {}}')
     main(["--folder", str(tmp_path), "--seeds", "1", "--steps", "1"])
     sweeps = json.loads((tmp_path / "one_vs_many.json").read_text())
     assert list(sweeps) == list(record.SWEEPS) and len(sweeps["map"]["results"]) == 15
