@@ -26,7 +26,6 @@ SWEEPS: dict[str, dict[str, Any]] = {
         f"T={T} d_k={d_k} for {steps} steps": dict(tasks=[relations(1, T=T)], heads=(1,), d_k=d_k, steps=steps)
         for T, d_k, steps in product((8, 16, 32), (1, 2, 4, 8), (300, 900))
     },
-    "large": dict(tasks=[relations(8, T=16, vocab=16)], heads=(1, 2, 4, 8, 16, 32), d_model=32, steps=900),
     "tasks": dict(tasks=[copy_two_sources(), lookup(), reverse(), story()], heads=(1, 2, 4, 8, 16), steps=900),
     "mlp": dict(tasks=[relations(2), relations(4)], heads=(1, 2, 4), hidden=64),
     "two layers": dict(tasks=[relations(2), relations(4)], heads=(1, 2, 4), num_layers=2),
