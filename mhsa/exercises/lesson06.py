@@ -24,6 +24,7 @@ TOKENS_BACK = Exercise(
     title="Make the task",
     difficulty=2,
     minutes=6,
+    extra=True,
     reference=tokens_back,
     task="For every token, give the tokens that stand 1, 2, …, m places before it in the same sentence. Before the "
     "first token comes the last one: the sentence is a ring.",
@@ -64,6 +65,14 @@ TOKENS_BACK = Exercise(
             "You return a list of m tensors. Asked is one tensor: put them side by side on a new axis, the last.",
         ),
         (lambda x, m: torch.stack([x.roll(m, 1)] * m, -1), "All your answers are the token m places back."),
+        (
+            lambda x, m: torch.stack([x.roll(i, 1) for i in range(m, 0, -1)], -1),
+            "All of the right tokens, in the opposite order: the one 1 place back comes first.",
+        ),
+        (
+            lambda x, m: x[..., None][..., :0] if m == 1 else torch.stack([x.roll(i, 1) for i in range(1, m)], -1),
+            "One answer a token is missing, the last: `range(1, m)` ends before m.",
+        ),
         (
             lambda x, m: torch.stack([F.pad(x[:, :-i], (i, 0)) for i in range(1, m + 1)], -1),
             "The first tokens have nothing before them in yours. The sentence is a ring: before the first comes the "
@@ -108,6 +117,22 @@ IDEAL_MAP = Exercise(
         ),
         (lambda T, n: torch.eye(T), "Here every token reads itself. Where does `offset` come in?"),
         (lambda T, n: torch.eye(T).roll(1 - n, 1), "One place too near: offset 1 is the token before, not the token."),
+        (
+            lambda T, n: torch.eye(T).roll(-1 - n, 1),
+            "One place too far: offset 1 is the token before, not the next one.",
+        ),
+        (
+            lambda T, n: torch.eye(T).roll(-n, 1).bool(),
+            "The right map, but of Booleans. Weights are numbers: multiply it by 1.0.",
+        ),
+        (
+            lambda T, n: sum(torch.eye(T).roll(-i, 1) for i in range(1, n + 1)) / n,
+            "You share the weight among all offsets up to this one. A perfect head reads one key.",
+        ),
+        (
+            lambda T, n: torch.eye(T)[(torch.arange(T) - n).abs()],
+            "Your first queries read forward: a negative place is not made positive, it is counted from the end.",
+        ),
         (
             lambda T, n: torch.full((T, T), 1 / T),
             "An even row asks nobody in particular. A perfect head puts its whole weight on one key.",
@@ -157,6 +182,19 @@ EVEN_BLEND = Exercise(
             "Yours reads every token of the sentence. Only the m right keys get weight.",
         ),
         (lambda v, t: v[t].amax(1), "Attention adds vectors up, by weight. It cannot pick the larger of each column."),
+        (
+            lambda v, t: F.one_hot(t, len(v)).double().mean(1).mT @ v,
+            "Your matrix of weights is turned round: a row is a query, and holds its m right keys.",
+        ),
+        (lambda v, t: v[t].sum(1) / len(t), "You divide by T. How many keys share the weight of a query?"),
+        (
+            lambda v, t: v[t].sum(1) / t.shape[1] ** 0.5,
+            "You divide by the root of m. m equal weights sum to 1: so 1/m.",
+        ),
+        (
+            lambda v, t: v[t.double().mean(1).long()],
+            "You average the *places*, and read one key between them. Look up the values first, then average.",
+        ),
     ],
     also_right=[
         lambda v, t: sum(v[t[:, i]] for i in range(t.shape[1])) / t.shape[1],
@@ -216,6 +254,10 @@ RELATION_OF_HEADS = Exercise(
             "The table is right. Now name the relation of each head: one whole number a row.",
         ),
         (
+            lambda w, i: torch.einsum("hqk,mqk->hm", w, i).argmax(1) + 1,
+            "Each number is one too large: relations count from 0 here.",
+        ),
+        (
             lambda w, i: torch.einsum("hqk,mqk->hm", w, i).amax(1),
             "That is how much weight the relation gets. Asked is which relation it is.",
         ),
@@ -242,6 +284,7 @@ HEADS_NEEDED = Exercise(
     title="Turn the prediction round",
     difficulty=3,
     minutes=6,
+    extra=True,
     reference=heads_needed,
     task="The prediction says: one relation a head, the rest is guessed among V tokens. How many heads does it ask for "
     "to reach a given accuracy?",
@@ -290,6 +333,14 @@ HEADS_NEEDED = Exercise(
         (
             lambda m, V, a: max(1, int((m * a - m / V) / (1 - 1 / V))),
             "You round down, and then it is not enough any more.",
+        ),
+        (
+            lambda m, V, a: int((m * a - m / V) / (1 - 1 / V)),
+            "Rounded down it is not enough any more, and for a low accuracy yours asks for no head at all.",
+        ),
+        (
+            lambda m, V, a: math.floor(round((m * a - m / V) / (1 - 1 / V), 9)) + 1,
+            "One more than rounded down is one too many where the accuracy is reached exactly.",
         ),
     ],
     also_right=[

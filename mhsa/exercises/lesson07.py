@@ -44,6 +44,7 @@ SINK_SHARE = Exercise(
             "You took the first *row*: what [CLS] gives. Its mean is 1/T for every head. Asked is what [CLS] gets.",
         ),
         (lambda w: w[..., 0].sum((0, 2)), "You added up. A share lies between 0 and 1: take a mean."),
+        (lambda w: w[..., 0].sum(2).mean(0), "You added the queries up. A share lies between 0 and 1: average them."),
         (lambda w: w[..., 0].mean(2), "That is one number for each sentence and head. Average the sentences too."),
         (lambda w: w[..., 0].mean((1, 2)), "You averaged the heads away and kept the sentences. Which axis is h?"),
         (lambda w: w[..., 0].mean((0, 1)), "You kept the queries and averaged the heads. Which axis is h?"),
@@ -110,6 +111,14 @@ PREVIOUS_SHARE = Exercise(
             "At i = 0, i - 1 is -1, and that is the *last* key. The first query does not count.",
         ),
         (
+            lambda w: w[:, :, range(w.shape[2]), [0, *range(w.shape[2] - 1)]].mean((0, 2)),
+            "You let query 0 read key 0. It has no token before it: it does not count.",
+        ),
+        (
+            lambda w: w.diagonal(-1, 2, 3)[..., 1:].mean((0, 2)),
+            "You left out query 1. It has a token before it, key 0.",
+        ),
+        (
             lambda w: (w.argmax(-1)[..., 1:] == torch.arange(w.shape[2] - 1)).double().mean((0, 2)),
             "You count how often the token before gets the *most*. Asked is how much it gets.",
         ),
@@ -118,6 +127,36 @@ PREVIOUS_SHARE = Exercise(
         lambda w: torch.stack([w[:, :, t, t - 1].mean(0) for t in range(1, w.shape[2])]).mean(0),
         lambda w: (w * torch.eye(w.shape[2]).roll(-1, 1).tril()).sum((2, 3)).mean(0) / (w.shape[2] - 1),
     ],
+)
+
+
+def two_ahead():
+    return 2, 4  # the tests find it in the model
+
+
+TWO_AHEAD = Exercise(
+    title="Find a head by yourself",
+    difficulty=3,
+    minutes=7,
+    reference=two_ahead,
+    task="Over the 20 sentences of `FIRST`: which of the 72 heads gives most of its weight to the token *two places "
+    "after* the query, on average? `first.weights`, one (B, h, T, T) a layer, lies ready; rows of filling may count. "
+    "Name it as in the lesson, but as two numbers: layer, head.",
+    hints=[
+        "`maps` of section 3 holds all 72 heads, (B, 72, T, T). Which line of a map lies two places after the query?",
+        "`maps.diagonal(2, 2, 3)`, then a mean for each head, then `argmax`.",
+        "From the number of a head to its name: `name` of section 3. Layers count from 1.",
+    ],
+    mistakes=[
+        ((1, 4), "Which layer is `first.weights[0]`? In names, layers count from 1."),
+        ((4, 2), "Layer and head have changed places."),
+        ((2, 8), "That head looks *one* place ahead."),
+        ((1, 2), "That head looks one place *back*."),
+        ((1, 5), "That head looks two places *back*: the other side of the main diagonal."),
+        (16, "That is the head's number among the 72. In which layer is it, and which head there?"),
+        ("2.4", "Two numbers are asked, layer and head, and not a text."),
+    ],
+    also_right=[[2, 4], torch.tensor([2, 4])],
 )
 
 
@@ -134,6 +173,7 @@ RELATIVE_ENTROPY = Exercise(
     title="Broad or sharp",
     difficulty=2,
     minutes=5,
+    extra=True,
     reference=relative_entropy,
     task="The entropy of a row is $-\\sum_k w_k \\log w_k$. Divide it by its maximum, which an even row has.",
     inputs=lambda rand: [[rand(2, 3, 5)], [rand(1, 2, 7)], [rand(2, 1, 3)], [torch.zeros(1, 1, 2).double()]],
@@ -160,6 +200,10 @@ RELATIVE_ENTROPY = Exercise(
             "Yours is 1 for a sharp row and 0 for an even one: turned round.",
         ),
         (lambda w: plain_entropy(w) / w.shape[-1], "You divide by T. An even row has another entropy: work it out."),
+        (
+            lambda w: plain_entropy(w) / plain_entropy(w).max(),
+            "You divide by the largest entropy that occurs. The maximum is what an *even* row would have.",
+        ),
         (lambda w: -w.log().mean(-1), "Each logarithm counts as much as its weight: multiply by it, then add."),
         (
             lambda w: plain_entropy(w) / torch.tensor(float(w.shape[-2])).log(),
@@ -212,9 +256,10 @@ WORD_MAP = Exercise(
     title="From pieces to words",
     difficulty=4,
     minutes=10,
+    extra=True,
     reference=word_map,
     task="A word may be cut in pieces: *tr ##om ##bon ##ist*. Make a map of words. What a word *gets* is the sum of "
-    "what its pieces get. What a word *gives* is the mean of what its pieces give. (Clark et al. 2019, section 4)",
+    "what its pieces get. What a word *gives* is the mean of what its pieces give. (Clark et al. 2019, section 4.1)",
     inputs=lambda rand: [
         [rand(5, 5), [0, 0, 1, 2, 2]],
         [rand(7, 7), [0, 1, 1, 1, 2, 3, 3]],
@@ -345,6 +390,10 @@ WITHOUT_HEAD = Exercise(
             "You removed head i - 1. Heads count from 0 here: head i is heads[:, i].",
         ),
         (without_sentence, "`heads[i]` is a *sentence*: the first axis is the batch. Head i is heads[:, i]."),
+        (
+            lambda heads, w_o, i: merged(heads * (torch.arange(heads.shape[2]) != i)[:, None], w_o),
+            "You zeroed a *token* in every head: that axis is T. Which one is h?",
+        ),
         (
             lambda heads, w_o, i: (
                 (heads * (torch.arange(heads.shape[1]) != i)[:, None, None]).reshape(len(heads), heads.shape[2], -1)

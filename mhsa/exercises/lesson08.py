@@ -23,7 +23,7 @@ HEADS_FOR = Exercise(
     minutes=5,
     reference=heads_for,
     task="Choose h so that it divides d_model and d_k = d_model / h comes as near as it can to the wished width.",
-    inputs=[[512, 64], [1600, 64], [1000, 64], [90, 64], [90, 62], [7, 64], [12288, 128], [96, 50]],
+    inputs=[[512, 64], [1600, 64], [1000, 64], [90, 64], [90, 62], [7, 64], [12288, 128], [96, 50], [8, 1], [12, 2]],
     hints=["First list all h that divide d_model.", "Then compare their widths with the wish: which is nearest?"],
     mistakes=[
         (lambda d, w: d // w, "Does that divide d_model? Try 1000; and for d_model = 7 it is no head at all."),
@@ -46,6 +46,18 @@ HEADS_FOR = Exercise(
         (
             lambda d, w: max(h for h in range(1, d + 1) if d % h == 0 and d // h >= min(w, d)),
             "Your heads are never narrower than the wish. One a little narrower may be nearer: try d_model = 1000.",
+        ),
+        (
+            lambda d, w: next(h for h in range(max(1, d // w), d + 1) if d % h == 0),
+            "You take the first h from d_model / width on that divides. One below it may give the nearer width.",
+        ),
+        (
+            lambda d, w: min((h for h in range(1, max(2, d // 2)) if d % h == 0), key=lambda h: abs(d // h - w)),
+            "Your search ends too early: h may be as large as d_model. Try d_model = 8, width = 1.",
+        ),
+        (
+            lambda d, w: min((2**i for i in range(14) if d % 2**i == 0), key=lambda h: abs(d // h - w)),
+            "You try powers of two alone. Other numbers divide d_model, too: try d_model = 1600, width = 64.",
         ),
     ],
     also_right=[
@@ -74,6 +86,7 @@ LEAST_WIDTH = Exercise(
     title="How wide must the head be?",
     difficulty=4,
     minutes=8,
+    extra=True,
     reference=least_width,
     task="Find the smallest d_k of a head that can make this very pattern. The tokens are independent, so q and k may "
     "be any numbers you like.",
@@ -116,6 +129,14 @@ LEAST_WIDTH = Exercise(
             "To take the largest score of each row away changes no weight, but it can leave the rank too high. Which "
             "other number of a row would you try?",
         ),
+        (
+            lambda p: torch.linalg.matrix_rank(p.log() - p.log().mean(0)),
+            "You centre the columns. What may be added to scores without effect is one number a *row*.",
+        ),
+        (
+            lambda p: len(p.argmax(-1).unique()),
+            "That is the number of favourites. Few favourites do not make the head narrow: look at all scores.",
+        ),
         (lambda p: len(p), "T is enough for every pattern. Asked is the least for this one."),
         (lambda p: len(p) - 1, "T - 1 is enough for every pattern. Asked is the least for this one."),
         (
@@ -135,7 +156,7 @@ def point_at(targets):
     T = len(targets)
     angle = 2 * pi * torch.arange(T) / T
     k = torch.stack([angle.cos(), angle.sin()], -1)
-    return 10 * T**2 * k[targets], k
+    return T**2 * k[targets], k  # to the next key it is about 2π²/T² of a query's length, for any T
 
 
 def point_at_given(targets):
@@ -195,11 +216,14 @@ POINT_AT = Exercise(
         [torch.tensor([7, 6, 5, 4, 3, 2, 1, 0, 8])],
         [torch.tensor([1, 1, 0])],
         [torch.tensor([3, 3, 16, 0, 5, 9, 9, 12, 1, 2, 4, 6, 7, 8, 10, 11, 15])],
+        [torch.arange(40).flip(0)],
+        [7 * torch.arange(60) % 60],
     ],
     hints=[
         "Print the T keys for T = 5. Are there five?",
         "Print the largest weight of a query. The favourite may be right, and still not get 0.99.",
-        "Long queries make large scores, and large scores a sharp row. The more keys, the nearer the neighbours.",
+        "Long queries make large scores, and large scores a sharp row. The more keys, the nearer the neighbours: a "
+        "length of about T² does it.",
     ],
     mistakes=[
         (on_a_line, "Your keys lie on a line. Whatever the query, only the two ends can get the largest score."),
@@ -219,6 +243,14 @@ POINT_AT = Exercise(
         (
             lambda t: (on_a_circle(len(t), len(t))[t], on_a_circle(len(t), len(t))),
             "The right keys are ahead, but not by enough: the scores are too small for a sharp row.",
+        ),
+        (
+            lambda t: (10 * on_a_circle(len(t), len(t))[t], on_a_circle(len(t), len(t))),
+            "Long enough for a few keys. With more of them the neighbours come nearer, so the length must grow with T.",
+        ),
+        (
+            lambda t: (1000 * on_a_circle(len(t), len(t))[t], on_a_circle(len(t), len(t))),
+            "Long enough for some tens of keys, not for 60: make the length grow with T.",
         ),
         (
             lambda t: (-500 * len(t) ** 2 * on_a_circle(len(t), len(t))[t], on_a_circle(len(t), len(t))),
@@ -254,6 +286,7 @@ WITHOUT_HEADS = Exercise(
     title="Silence some heads",
     difficulty=3,
     minutes=6,
+    extra=True,
     reference=without_heads,
     task="The heads have done their work and lie side by side. Finish the layer, but leave some heads out. This is "
     "what pruning tries out.",
@@ -290,6 +323,16 @@ WITHOUT_HEADS = Exercise(
             lambda x, w, h, out: switched_off(x, w, columns_of(w, h, out)) * h / (h - len(out)),
             "You make the other heads louder, as dropout does in training. A removed head leaves the others as they "
             "are.",
+        ),
+        (
+            lambda x, w, h, out: switched_off(x, w, columns_of(w, h, out[:1])),
+            "You remove the first of the list alone. All of them are to go.",
+        ),
+        (
+            lambda x, w, h, out: (
+                x @ w * torch.tensor([float(c not in columns_of(w, h, out)) for c in range(w.shape[1])])
+            ),
+            "You zero columns of `w_o`: these are the *output's*. Which of its rows meet the columns of a head?",
         ),
         (lambda x, w, h, out: x @ w, "All heads still speak. Which part of `concat` is to go?"),
         (

@@ -20,7 +20,8 @@ QUESTIONS = (
         id="predicted_accuracy",
     ),
     Choice(
-        "A single head has two right keys and shares its weight evenly between them. What is lost?",
+        "A single head has two right keys and shares its weight evenly between them, whatever the tokens are. What is "
+        "lost?",
         (
             Option(
                 "Both answers: nothing can be read from an average",
@@ -57,17 +58,23 @@ QUESTIONS = (
         id="from_two_heads_to_eight",
     ),
     Choice(
-        "Two relations, d_model = 16. With 8 heads both are answered, with 16 the accuracy falls. What has become "
-        "too small?",
+        "Two relations, d_model = 16, 300 steps. With 8 heads both are answered, with 16 the accuracy falls. In what "
+        "do the two runs differ?",
         (
             Option("The number of parameters", "It is the same for every h: section 3 counts."),
             Option(
-                "The width of a head: one column",
-                "One to point with, one to carry a value. Wider in either, 16 heads answer both: section 5.",
+                "The width of a head: two columns or one",
+                "One to point with, one to carry a value, and such heads learn more slowly: sections 5 and 9.",
                 True,
             ),
-            Option("The number of heads", "There are 16 for two relations. Compare both ends of the map in section 4."),
-            Option("The number of training sequences", "All cells of the map have equally many: section 4."),
+            Option(
+                "The larger number of heads is too few for two relations",
+                "There are 16 for two relations. Compare both ends of the map in section 4.",
+            ),
+            Option(
+                "The number of training sequences",
+                "Both have equally many. More of them help the narrow heads (section 9), but here they do not differ.",
+            ),
         ),
         id="too_small",
     ),

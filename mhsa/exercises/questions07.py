@@ -42,9 +42,10 @@ QUESTIONS = (
         id="even_over_four",
     ),
     Choice(
-        "A head gives the token before 0.99 of its weight, and it does so on shuffled words too. What follows?",
+        "A head gives the token before 0.99 of its weight, on sentences and, at the same lengths, on shuffled words. "
+        "What follows?",
         (
-            Option("It goes by position", "The words changed and the map did not: section 4.", True),
+            Option("At these lengths it goes by position", "The words changed and the map did not: section 4.", True),
             Option(
                 "It goes by what the words mean",
                 "Then a shuffle of the words would move its weight, as it does for "
@@ -63,14 +64,14 @@ QUESTIONS = (
             Option("Each of its rows sums to 1", "A mean of rows that sum to 1 does, too.", True),
             Option(
                 "It shows a pattern that at least one head has",
-                "Two opposite one-hot rows give a mean that neither has. Section 6 averages away a sharp head.",
+                "Two opposite one-hot rows give a mean that neither has: the common traps of lessons 2 and 6.",
             ),
             Option(
                 "Its row is never sharper than the sharper of the two",
                 "The largest weight of a mean is at most the largest weight of the two.",
                 True,
             ),
-            Option("From it you can tell the two heads", "Many pairs have the same mean: section 6."),
+            Option("From it you can tell the two heads", "Many pairs have the same mean: the common trap of lesson 6."),
         ),
         several=True,
         id="mean_of_two",

@@ -44,7 +44,7 @@ def too_small():
     return {
         "number of parameters": size(many.parameters()) < size(one.parameters()),
         "width": favourites(many.d_k) < favourites(one.d_k) / 4,
-        "number of heads": many.num_heads < one.num_heads,
+        "larger number of heads": many.num_heads < one.num_heads,
         "training sequences": False,
     }
 
