@@ -14,14 +14,16 @@ FREE_OUTPUT = {
     "00_start_here": ["import platform"],  # first lines of the cells with nbval-ignore-output
     "08_how_many_heads": ["generator = torch.Generator().manual_seed(99)"],
     "06_one_vs_many": [
-        "torch.set_num_threads(1)",
         "sweep = sweep_heads(list(tasks.values()), heads, seeds=range(5))",
         'rows = [f"m={m}" for m in tasks]',
         "def learned(run, seed):",
         "for seed in run.seeds:",
+        "reads = {}",
         "single = train_toy(tasks[2], 1, seeds=range(5))",
-        "pair = train_toy(tasks[4], 2, seeds=range(5))",
-        'variants = {"MLP read-out, one layer": {"hidden": 64}, "linear read-out, two layers": {"num_layers": 2}}',
+        "new, answers = tasks[2].batch(500, torch.Generator().manual_seed(2))",
+        'variants = {"linear read-out, one layer": {}, "MLP read-out, one layer": {"hidden": 64},',
+        "every, back = relations(8).ideal(new), {}                          # 1 to 8 places back; 7 back is 1 forward",
+        "def show_heads(run, seed):",
         "def mean_map(run, seed):",
     ],
     "09_fast_attention": [
