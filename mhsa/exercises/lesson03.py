@@ -260,7 +260,7 @@ WHICH_COPY = Exercise(
     reference=which_copy,
     run=in_order,
     task="x is contiguous, (2, 5, 21), `heads` is line a, and `z = weights @ heads` is new. Which lines move numbers "
-    'to new memory? Write their letters as one text, such as `"abc"`.\n\n'
+    "to new memory? (Not asked: what happens inside that product.) Write their letters as a tuple of strings.\n\n"
     "- a: `x.view(2, 5, 3, 7).transpose(1, 2)`\n- b: `heads.transpose(1, 2).view(2, 5, 21)`\n"
     "- c: `z.transpose(1, 2)`\n- d: `z.transpose(1, 2).reshape(2, 5, 21)`\n"
     "- e: `z.transpose(1, 2).contiguous()`",
