@@ -2,12 +2,14 @@
 
 import re
 from math import sqrt
+from pathlib import Path
 from xml.etree import ElementTree
 
+import nbformat
 import pytest
 import torch
 
-from mhsa import MultiHeadAttention, causal_mask, explore
+from mhsa import MultiHeadAttention, attention, causal_mask, explore
 from mhsa.draw.flow import ROPE, STEPS
 from mhsa.draw.lane import THICK, THUMBNAILS, products
 from mhsa.draw.svg import describe
@@ -193,14 +195,16 @@ def test_what_does_not_exist_is_said_in_the_picture(how, words):
 
 
 def test_numbers_that_do_not_exist_are_refused():
-    with pytest.raises(ValueError, match="numbers='magic'.*trained, random"):
+    with pytest.raises(ValueError, match="numbers='magic'.*trained, by hand, random"):
         explore.flow(numbers="magic")
 
 
 def test_the_picture_says_whose_numbers_these_are():
     for numbers in SOURCES:
         note = toy_layer(numbers, 12, 2, 0)[2]
-        assert note.startswith(numbers.title()) and note in words(explore.flow(numbers=numbers).view.svg)
+        assert note.startswith({"by hand": "Picked by hand"}.get(numbers, numbers.title())) and note in words(
+            explore.flow(numbers=numbers).view.svg
+        )
 
 
 def test_all_that_a_word_may_read_adds_up_under_any_mask():
@@ -208,3 +212,35 @@ def test_all_that_a_word_may_read_adds_up_under_any_mask():
     for word in range(4):
         flow = follow(layer, x, SENTENCE, word, causal_mask(4))
         assert all(sum(row) == pytest.approx(1, abs=1e-5) and sum(row[word + 1 :]) == 0 for row in flow.weights)
+
+
+def cell(stem, start):
+    """The source of the lesson's cell that begins so."""
+    cells = nbformat.read(Path(__file__).parents[1] / f"notebooks/{stem}.ipynb", as_version=4).cells
+    [found] = [cell.source for cell in cells if cell.cell_type == "code" and cell.source.startswith(start)]
+    return found
+
+
+def test_the_numbers_picked_by_hand_are_those_of_the_lessons():
+    space = {"torch": torch, "attention": attention}
+    for start in ("#                 person", "W_Q ="):
+        exec(cell("01_one_head", start), space)
+    x, layer, _ = toy_layer("by hand", 12, 1, 0)
+    flow = follow(layer, x, SENTENCE, 1)
+    torch.testing.assert_close(x[0], space["x"])
+    torch.testing.assert_close(torch.tensor(flow.q[0]), space["q"][1])
+    torch.testing.assert_close(torch.tensor(flow.k[0]), space["k"])
+    torch.testing.assert_close(torch.tensor(flow.v[0]), space["v"])
+    assert flow.z[0] == pytest.approx([2.30, 1.71], abs=0.005)  # as lesson 1 works out
+    exec(cell("02_many_heads", "sentence ="), space)
+    exec(cell("02_many_heads", "W_Q_what =").partition("\nshow")[0], space)
+    x, layer, _ = toy_layer("by hand", 12, 2, 0)
+    z = torch.tensor(follow(layer, x, SENTENCE, 1).z)
+    torch.testing.assert_close(z, torch.stack([space["who"][0, 1], space["what"][0, 1]]))
+
+
+def test_by_hand_there_are_one_head_and_two():
+    explorer = explore.flow(2, numbers="by hand")
+    assert "Head 0 reads Mia most, 0.89. Head 1 reads keys most" in describe(explorer.view.svg)
+    explorer.state.num_heads = 3
+    assert "Picked by hand for 1 and 2 heads alone. Random numbers" in describe(explorer.view.svg)

@@ -12,9 +12,11 @@ from PIL import Image
 from mhsa import MultiHeadAttention, count_flops, count_parameters
 from mhsa.draw.__main__ import ASSETS, CHROMIUM, PICTURES, SCALE, size, write
 from mhsa.draw.braid import LOOP, draw_braid, draw_braid_loop
+from mhsa.draw.course_map import LETTERS, PINS, draw_course_map
 from mhsa.draw.data_flow import draw_data_flow
 from mhsa.draw.lenses import draw_lenses
 from mhsa.draw.parameter_count import LAYERS, draw_parameter_count
+from mhsa.lessons import LESSONS
 
 SVG = "{http://www.w3.org/2000/svg}"
 each_picture = pytest.mark.parametrize("name", PICTURES)
@@ -119,3 +121,9 @@ def test_the_loop_shows_each_number_of_heads_in_turn():
         assert [node.text for node in frame.iter(f"{SVG}text")] == still and f"head {h - 1}" in still
     assert "prefers-reduced-motion" in loop and loop.count("animation-delay") == len(LOOP)
     assert (ASSETS / "braid_loop.svg").stat().st_size < 300_000
+
+
+def test_each_lesson_has_a_pin_and_each_letter_of_lesson_0_a_place():
+    shown = words(draw_course_map())
+    assert {*PINS} == set(range(1, len(LESSONS))) and all(shown.count(str(n)) == len(PINS[n]) for n in PINS)
+    assert {*LETTERS} <= {*shown} and all(lesson.title in draw_course_map() for lesson in LESSONS[1:])

@@ -6,6 +6,7 @@ from pathlib import Path
 from shutil import which
 
 from mhsa.draw.braid import draw_braid, draw_braid_loop
+from mhsa.draw.course_map import draw_course_map
 from mhsa.draw.data_flow import draw_data_flow
 from mhsa.draw.head_count import head_count_svg
 from mhsa.draw.lenses import draw_lenses
@@ -17,6 +18,7 @@ PICTURES = {
     "braid": draw_braid,
     "braid_loop": draw_braid_loop,
     "lenses": draw_lenses,
+    "course_map": draw_course_map,
     "data_flow": draw_data_flow,
     "parameter_count_comparison": draw_parameter_count,
     "optimal_head_count": head_count_svg,

@@ -46,7 +46,7 @@ def spelled_out(flow: Flow, step: int, head: int, temperature: float) -> list[st
     first = [v[0] for v in flow.v[head]]
     return {
         0: [f"{flow.name} asks {h} question{'s' * (h > 1)} at once. Move the step to walk the whole way."],
-        1: ["The word asks: one rope, d_model numbers thick.", f"q = x @ W_Q → {(1, T, h * d_k)}"],
+        1: [f"The word asks: one rope, {h * d_k} numbers thick.", f"q = x @ W_Q → {(1, T, h * d_k)}"],
         2: [
             f"The rope parts into {h} strand{'s' * (h > 1)}, together as thick as before.",
             f"q = q.view(B, T, h, d_k).transpose(1, 2) → {(1, h, T, d_k)}",
@@ -105,7 +105,8 @@ def flow(
     """One word and all its heads: the query parts into h strands, each reads the sentence, W_O joins them, the word
     takes the result along. Move the heads: the rope never gets thicker. Press a word to let it ask.
 
-    numbers: "trained" (there are such for d_model 8 and 12) or "random". step: 0 shows all, 1 to 8 the way up to there.
+    numbers: "trained" (for d_model 8 and 12), "by hand" (lessons 1 and 2: for 1 and 2 heads) or "random". step: 0 shows
+    all, 1 to 8 the way up to there.
     """
     check_choice("numbers", numbers, SOURCES)
     state = FlowState(d_model=d_model, num_heads=num_heads, numbers=numbers, word=word, step=step, is_causal=is_causal)

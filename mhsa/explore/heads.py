@@ -8,11 +8,12 @@ from mhsa.checks import check_choice
 from mhsa.draw.heads import draw_heads
 from mhsa.draw.sum_card import draw_sum
 from mhsa.explore.base import Choices, Explorer, TiedHeads, divisors, tie
-from mhsa.explore.numbers import SOURCES, toy_layer
+from mhsa.explore.numbers import toy_layer
 from mhsa.follow import follow
 from mhsa.masks import causal_mask
 from mhsa.toys import SENTENCE
 
+SOURCES = ("trained", "random")
 WIDTHS = (8, 12, 16, 24, 32, 48, 64)
 LARGEST = 128
 
