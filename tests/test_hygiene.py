@@ -11,7 +11,6 @@ ROOT = Path(__file__).parents[1]
 LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 PAGES = LESSONS + sorted([*ROOT.glob("*.md"), *ROOT.glob("notebooks/*.md")])
 FREE_OUTPUT = {
-    "00_start_here": ["import platform"],  # first lines of the cells with nbval-ignore-output
     "08_how_many_heads": ["generator = torch.Generator().manual_seed(99)"],
     "06_one_vs_many": [
         "sweep = sweep_heads(list(tasks.values()), heads, seeds=range(5))",

@@ -3,7 +3,7 @@
 const HINT = "Point at a part of the picture, or press Tab to reach it and move with the arrow keys.";
 const MOVES = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 const SVG = "http://www.w3.org/2000/svg";
-const LEAST_SCALE = 0.95; // text of size 9.5 stays above 9 pixels
+const LEAST_TEXT = 9; // pixels
 
 // An image of the picture, twice as fine as on the screen.
 async function paint(svg) {
@@ -83,7 +83,9 @@ function showPicture(model, { name, words, picture, line, said }) {
     picture.innerHTML = model.get("svg");
     const svg = picture.querySelector("svg");
     nameByTitle(svg);
-    svg.style.minWidth = `${LEAST_SCALE * svg.width.baseVal.value}px`; // narrower: scroll, do not shrink on
+    const sizes = [...svg.querySelectorAll("text")].map((text) => Number(text.getAttribute("font-size")));
+    const scale = LEAST_TEXT / Math.min(...sizes, 16);
+    svg.style.minWidth = `${Math.ceil(scale * svg.width.baseVal.value)}px`; // narrower: scroll, do not shrink on
     for (const part of all()) part.setAttribute("tabindex", "-1");
     makeCurrent(findCurrent() ?? all()[0] ?? null);
     if (hadFocus) current?.focus({ preventScroll: true });
