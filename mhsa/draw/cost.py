@@ -90,8 +90,8 @@ def _chart(tokens: Sequence[int], series: Mapping[str, Sequence[int]], T: int, c
 
 def _axes(tokens: Sequence[int], powers: range, x: Scale, y: Scale) -> list[Svg]:
     parts = [
-        text("bytes", 16, TOP - 8, size=12),
-        text("tokens T", LEFT + WIDTH, TOP + HEIGHT + 34, size=12, anchor="end"),
+        text("bytes, tenfold from line to line", 16, TOP - 8, size=12),
+        text("tokens T, doubled from mark to mark", LEFT + WIDTH, TOP + HEIGHT + 34, size=12, anchor="end"),
     ]
     for power in powers:
         parts += [
