@@ -1,9 +1,9 @@
 """The heads of one MultiHeadAttention over n processes (tensor parallel), each of which holds h / n of them.
 
 W_Q, W_K and W_V are cut by columns and W_O by rows, always between two heads: a process computes the heads whose
-weights it holds. Sent is the sum over the heads: of the output in the forward pass, of the input's gradient in the
-backward pass.
-`torchrun --standalone --nproc-per-node 2 -m mhsa.shard` prints what each process holds and sends: by NCCL if there is
+parameters it holds. Two sums go over all processes, each an all-reduce: of the output in the forward pass, of the
+input's gradient in the backward pass. In a ring each process sends 2 (n - 1) / n times the tensor that is added up.
+`torchrun --standalone --nproc-per-node 2 -m mhsa.shard` prints what each process holds and adds: by NCCL if there is
 a GPU for each, else by gloo on the CPU. Source: Shoeybi et al. 2019 (Megatron-LM), section 3.
 """
 
@@ -30,12 +30,12 @@ from mhsa.processes import leave, run_processes
 
 
 class Share(NamedTuple):
-    """One process's part: its heads, the bytes of its parameters, the bytes that it gave to others in each pass."""
+    """One process's part: its heads, the bytes of its parameters, and those that it gives to the all-reduces."""
 
     num_heads: int
     bytes_held: int
-    sent_forward: int
-    sent_backward: int
+    all_reduce_forward: int
+    all_reduce_backward: int
 
 
 class ShardReport(NamedTuple):
@@ -49,15 +49,16 @@ class ShardReport(NamedTuple):
     shares: list[Share]
 
     def __str__(self) -> str:
-        lines = ["process  heads    bytes held  sent forward  sent backward"]
+        lines = ["process  heads    bytes held  all-reduce forward  all-reduce backward"]
         lines += [
-            f"{rank:7} {share.num_heads:6} {share.bytes_held:13,} {share.sent_forward:13,} {share.sent_backward:14,}"
+            f"{rank:7} {share.num_heads:6} {share.bytes_held:13,} "
+            f"{share.all_reduce_forward:19,} {share.all_reduce_backward:20,}"
             for rank, share in enumerate(self.shares)
         ]
         return "\n".join(lines)
 
 
-class SentBytes(TorchDispatchMode):
+class AllReduceBytes(TorchDispatchMode):
     """While it is on, adds up the bytes of each tensor that this process gives to an all-reduce."""
 
     total = 0
@@ -104,9 +105,9 @@ def run_in_group(layer: MultiHeadAttention, query: Tensor) -> ShardReport:
     layer = shard(layer.to(device).eval(), mesh)
     query = query.detach().to(device).requires_grad_()
     shared = DTensor.from_local(query, mesh, [Replicate()])  # q, k and v add up its gradient before it travels
-    with SentBytes() as forward:
+    with AllReduceBytes() as forward:
         out = layer(shared)
-    with SentBytes() as backward:
+    with AllReduceBytes() as backward:
         (out.square().sum() / 2).backward()
     parameters: dict[str, Any] = dict(layer.named_parameters())  # DTensors now
     held = sum(p.to_local().untyped_storage().nbytes() for p in parameters.values())

@@ -1,5 +1,8 @@
 """What lesson 9 measures: grids of passes, what is recorded of them, and decoding with and without a cache."""
 
+from pathlib import Path
+
+import nbformat
 import pytest
 import torch
 from helpers import same
@@ -130,6 +133,17 @@ def test_a_pass_that_torch_does_not_fuse_is_left_out_where_its_map_does_not_fit(
     assert fast_attention.table([too_large]).splitlines()[1].split()[5:] == ["-"] * 4 + ["attention_math"]
 
 
+def test_the_explicit_steps_are_attention_s():
+    steps = fast_attention.explicit_steps(2, 5, 21, 3)
+    scores, _ = steps["products"]()
+    new = steps["softmax, new"]()
+    same(steps["softmax, ready"](), new)
+    assert scores.shape == (2, 3, 5, 5) and new.data_ptr() != steps["softmax, ready"]().data_ptr()
+    assert steps["softmax, ready"]().data_ptr() == steps["copy"]().data_ptr()
+    same(steps["copy"](), scores)
+    same(steps["softmax, new"]().sum(-1), torch.ones(2, 3, 5), tol=1e-6)
+
+
 def test_float32_products_are_set_and_set_back(monkeypatch):
     seen = []
     monkeypatch.setattr(
@@ -160,3 +174,17 @@ def test_with_a_cache_each_step_projects_one_token():
     decode(layer, x)
     decode(layer, x, cached=False)
     assert seen == [1, 1, 1, 1, 1, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("refused", [{"flash": "too wide"}, {}], ids=["NVIDIA", "AMD"])
+def test_the_lesson_s_check_of_a_gpu_run_holds_on_either_make(refused):
+    """An AMD GPU's flash kernel takes a head of 512, where NVIDIA's ends at 256."""
+    notebook = Path(__file__).parents[1] / "notebooks/09_fast_attention.ipynb"
+    [cell] = [cell for cell in nbformat.read(notebook, as_version=4).cells if cell.id == "f26c5aec"]
+    seconds = dict.fromkeys({"fused", *baselines.KERNELS} - set(refused), 0.1)
+    widest = {"num_heads": 1, "seconds": seconds, "refused": refused}
+    largest = {"T": 131_072, "seconds": {"fused": 1.0}}
+    exec(cell.source, {"gpu": {"tokens": [largest], "heads": [widest]}, "torch": torch})
+    del widest["seconds"]["math"]
+    with pytest.raises(AssertionError):
+        exec(cell.source, {"gpu": {"tokens": [largest], "heads": [widest]}, "torch": torch})

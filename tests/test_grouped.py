@@ -1,4 +1,4 @@
-"""mean_pool_kv_heads: fewer heads of keys and values, each the mean of those it replaces."""
+"""mean_pool_kv_heads: fewer heads of keys and values, each the mean of those it replaces; and further training."""
 
 import pytest
 import torch
@@ -6,6 +6,8 @@ from helpers import rand, randomised, same
 
 from mhsa import MultiHeadAttention
 from mhsa.grouped import mean_pool_kv_heads
+from mhsa.toys import relations
+from mhsa.train import accuracy, train_further, train_toy
 
 SIZES = dict(d_k=5, d_v=3, key_dim=11, value_dim=13, bias=True, dropout=0.25)
 
@@ -63,3 +65,15 @@ def test_what_does_not_fit_is_refused():
         mean_pool_kv_heads(layer, 0)
     with pytest.raises(ValueError, match="layer=3 has type int"):
         mean_pool_kv_heads(3, 1)
+
+
+def test_a_pooled_layer_is_worse_and_learns_again_while_the_rest_stays():
+    run = train_toy(relations(m=2), num_heads=2, seeds=[5, 3], steps=300)
+    before = {name: w.clone() for name, w in run.weights.items()}
+    for seed in (3, 5):
+        assert abs(accuracy(run, run.layer(seed), seed) - run.accuracy[run.seeds.index(seed)].mean()) < 0.05
+        pooled = mean_pool_kv_heads(run.layer(seed), 1)
+        worse = accuracy(run, pooled, seed)
+        assert worse < 0.8 and accuracy(run, train_further(run, pooled, seed, steps=60), seed) > worse + 0.1
+    assert accuracy(run, run.layer(3), 5) < 0.8  # another seed's layer, another language
+    assert all(torch.equal(w, before[name]) for name, w in run.weights.items())

@@ -4,7 +4,7 @@
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -117,6 +117,22 @@ def measure_pass(
                 {**calls, **held, "product": lambda: square @ square}, repeats=repeats, warmup=0, device=device
             ),
         }
+
+
+def explicit_steps(B: int, T: int, d_model: int, num_heads: int) -> dict[str, Callable[[], Any]]:
+    """The steps of explicit attention, each writing into memory that lies ready; the softmax into new memory as well.
+
+    "copy" moves the maps as the softmax does, and computes nothing.
+    """
+    q, k, v = torch.randn(3, B, num_heads, T, d_model // num_heads)
+    scores = torch.zeros(B, num_heads, T, T)
+    weights, mixed = scores.clone(), q.clone()
+    return {
+        "products": lambda: (torch.matmul(q, k.mT, out=scores), torch.matmul(weights, v, out=mixed)),
+        "copy": lambda: weights.copy_(scores),
+        "softmax, ready": lambda: torch.softmax(scores, -1, out=weights),
+        "softmax, new": lambda: torch.softmax(scores, -1),
+    }
 
 
 @contextmanager

@@ -19,6 +19,13 @@ def partial_result(rand, *shape, keys, shift=0):
     return e @ rand(*lead, keys, d_v), top, e.sum(-1, keepdim=True)
 
 
+def masked_whole(block):
+    """The same, with no key left for the first query: nothing is added up, and the largest of no scores is -inf."""
+    out, top, total = (x.clone() for x in block)
+    out[..., 0, :], top[..., 0, :], total[..., 0, :] = 0.0, -torch.inf, 0.0
+    return out, top, total
+
+
 def merge_blocks(out_a, top_a, sum_a, out_b, top_b, sum_b):
     """Of each block: out (B, T_q, d_v), the sum of exp(score - top)·v over its keys; top (B, T_q, 1), its largest
     score; sum (B, T_q, 1), that of exp(score - top) -> the attention output over the keys of both, like out_a."""
@@ -33,6 +40,11 @@ def merge_by_logs(out_a, top_a, sum_a, out_b, top_b, sum_b):
     return out_a / sum_a * share + out_b / sum_b * (1 - share)
 
 
+def merge_by_softmax(out_a, top_a, sum_a, out_b, top_b, sum_b):
+    a, b = torch.softmax(torch.stack([top_a, top_b]), 0)  # in the ratio of exp(top_a) and exp(top_b), and never above 1
+    return (out_a * a + out_b * b) / (sum_a * a + sum_b * b)
+
+
 def merge_any_number(out_a, top_a, sum_a, out_b, top_b, sum_b):
     out, top, total = (torch.stack(blocks) for blocks in ((out_a, out_b), (top_a, top_b), (sum_a, sum_b)))
     scale = (top - top.amax(0)).exp()
@@ -45,11 +57,14 @@ MERGE_BLOCKS = Exercise(
     minutes=10,
     reference=merge_blocks,
     task="A fused kernel sees the keys block by block, and never a whole row of scores. Here are its results for two "
-    "blocks. Merge them into the exact output of one softmax over all keys.",
+    "blocks. Merge them into the exact output of one softmax over all keys. (A mask may close a whole block for a "
+    "query: its out and sum are 0 then, and its top is -inf.)",
     inputs=lambda rand: [
         [*partial_result(rand, 2, 3, 5, keys=7), *partial_result(rand, 2, 3, 5, keys=4)],
         [*partial_result(rand, 1, 1, 3, keys=2), *partial_result(rand, 1, 1, 3, keys=11)],
         [*partial_result(rand, 3, 2, 7, keys=5, shift=800), *partial_result(rand, 3, 2, 7, keys=3)],
+        [*partial_result(rand, 2, 3, 5, keys=2), *partial_result(rand, 2, 3, 5, keys=3, shift=800)],
+        [*partial_result(rand, 1, 3, 2, keys=5), *masked_whole(partial_result(rand, 1, 3, 2, keys=3))],
     ],
     hints=[
         "The two blocks subtracted different numbers. Which number would both have subtracted, had they known?",
@@ -114,9 +129,48 @@ MERGE_BLOCKS = Exercise(
             "You weigh the blocks by a softmax of their two maxima alone. The number of keys and their other scores "
             "count too: they are in the sums, which must be rescaled like the outputs.",
         ),
+        (
+            lambda out_a, top_a, sum_a, out_b, top_b, sum_b: (
+                (out_a + out_b * (top_b - top_a).exp()) / (sum_a + sum_b * (top_b - top_a).exp())
+            ),
+            "You bring both to the top of block a. Where that of b is larger by 800, exp(800) is inf, and inf / inf is "
+            "NaN: take the larger one.",
+        ),
+        (
+            lambda out_a, top_a, sum_a, out_b, top_b, sum_b: (
+                (
+                    out_a * (top_a - torch.minimum(top_a, top_b)).exp()
+                    + out_b * (top_b - torch.minimum(top_a, top_b)).exp()
+                )
+                / (
+                    sum_a * (top_a - torch.minimum(top_a, top_b)).exp()
+                    + sum_b * (top_b - torch.minimum(top_a, top_b)).exp()
+                )
+            ),
+            "You bring both to the *smaller* maximum: exp(800) is inf, and inf / inf is NaN. Which exponents are never "
+            "above 0?",
+        ),
+        (
+            lambda out_a, top_a, sum_a, out_b, top_b, sum_b: (
+                (
+                    out_a * (top_b - torch.maximum(top_a, top_b)).exp()
+                    + out_b * (top_a - torch.maximum(top_a, top_b)).exp()
+                )
+                / (
+                    sum_a * (top_b - torch.maximum(top_a, top_b)).exp()
+                    + sum_b * (top_a - torch.maximum(top_a, top_b)).exp()
+                )
+            ),
+            "The two factors are exchanged: each block is rescaled from its *own* maximum to the common one.",
+        ),
+        (
+            merge_by_logs,
+            "Right, but for a block that is masked whole: its own output is 0 / 0, and NaN times a share of 0 is NaN. "
+            "Divide once, at the end.",
+        ),
     ],
     also_right=[
-        merge_by_logs,
+        merge_by_softmax,
         merge_any_number,
     ],
 )
@@ -226,6 +280,37 @@ DECODE_STEP = Exercise(
             ),
             "You scale by the width of the token. Scores are sums of d_k products.",
         ),
+        (
+            output_only(
+                lambda x, keys, values, w_q, w_k, w_v: attend_over(
+                    x @ w_q * (w_q.shape[1] / w_v.shape[1]) ** 0.5,
+                    torch.cat([keys, x @ w_k], 1),
+                    torch.cat([values, x @ w_v], 1),
+                )
+            ),
+            "You scale by the width of the values. Scores are sums of d_k products, the width of queries and keys.",
+        ),
+        (
+            output_only(lambda x, keys, values, w_q, w_k, w_v: torch.cat([values, x @ w_v], 1).sum(1, keepdim=True)),
+            "Your output is the sum of all values. Is the softmax taken over the axis of the queries? With one query "
+            "each weight is 1 there: take it over the keys, the last axis.",
+        ),
+        (
+            lambda *a: (decode_step(*a)[0], *(x[:, -1:] for x in decode_step(*a)[1:])),
+            "The output is right, but you hand on the new key and value alone. The next step needs all of them.",
+        ),
+        (
+            lambda *a: (*decode_step(*a)[1:], decode_step(*a)[0]),
+            "All three are there, in another order: the output comes first, then the keys, then the values.",
+        ),
+        (
+            lambda x, keys, values, w_q, w_k, w_v: (
+                attend_over(x @ w_q, torch.cat([keys[:, :-1], x @ w_k], 1), torch.cat([values[:, :-1], x @ w_v], 1)),
+                torch.cat([keys[:, :-1], x @ w_k], 1),
+                torch.cat([values[:, :-1], x @ w_v], 1),
+            ),
+            "You write the new key and value over the last old ones. Append them: the cache grows by one token.",
+        ),
     ],
     also_right=[
         decode_by_kernel,
@@ -288,6 +373,7 @@ POOL_HEADS = Exercise(
     title="From eight heads of keys to two",
     difficulty=3,
     minutes=8,
+    extra=True,
     reference=pool_heads,
     task="Make the W_K of grouped heads from that of a trained layer: each new head of keys is the mean of the "
     "neighbouring heads that it replaces.",
@@ -336,6 +422,11 @@ POOL_HEADS = Exercise(
 )
 
 
+def as_whole(number):
+    """A float as its text, so that 8.0 is told apart from 8."""
+    return str(number) if isinstance(number, float) else number
+
+
 def tokens_that_fit(nbytes, num_layers, num_heads, num_kv_heads, d_k, bytes_per_number):
     """Bytes there are, and the sizes of a model with d_v = d_k -> the most tokens of one text, a whole number."""
     a_token = 2 * num_layers * num_kv_heads * d_k * bytes_per_number
@@ -347,6 +438,9 @@ TOKENS_THAT_FIT = Exercise(
     difficulty=2,
     minutes=5,
     reference=tokens_that_fit,
+    run=lambda answer, nbytes, num_layers, num_heads, num_kv_heads, d_k, bytes_per_number: as_whole(
+        answer(nbytes, num_layers, num_heads, num_kv_heads, d_k, bytes_per_number)
+    ),
     task="So many bytes are left for the KV cache of one text. How many tokens can a model hold?",
     inputs=[
         [40 * 10**9, 80, 64, 8, 128, 2],
@@ -379,6 +473,18 @@ TOKENS_THAT_FIT = Exercise(
             lambda n, L, h, g, d, size: n // (2 * L * (h // g) * d * size),
             "h / g says how many query heads *share* one. How many are kept?",
         ),
+        (
+            lambda n, L, h, g, d, size: n // (2 * L * g * d * size * 8),
+            "You count bits. Bytes there are, and bytes a number takes.",
+        ),
+        (
+            lambda n, L, h, g, d, size: n // 2 * L * g * d * size,
+            "`a // b * c` divides by b alone, then multiplies. Put the bytes of a token in brackets.",
+        ),
+        (
+            lambda n, L, h, g, d, size: float(n // (2 * L * g * d * size)),
+            "The number is right, and it is a float. A count of tokens is whole: `//`, or `int`.",
+        ),
     ],
     also_right=[
         lambda n, L, h, g, d, size: int(n / (2 * L * g * d * size)),
@@ -398,6 +504,7 @@ RANK_OUTPUT = Exercise(
     title="One process's part of the output",
     difficulty=3,
     minutes=8,
+    extra=True,
     reference=rank_output,
     task="The heads lie on several processes, in order. Each has its own heads and its own part of W_O; the layer's "
     "output is the *sum* of what they compute. Write what one of them computes.",
@@ -446,6 +553,18 @@ RANK_OUTPUT = Exercise(
         (
             lambda m, w, rank, n: sum(a @ b for a, b in zip(m.chunk(n, -1)[: rank + 1], w.chunk(n)[: rank + 1])),
             "You add up all processes so far. Each computes its own part, and the sum comes after.",
+        ),
+        (
+            lambda m, w, rank, n: m.chunk(n, -1)[rank - 1] @ w.chunk(n)[rank - 1],
+            "You count the ranks from 1. They are 0, 1, …: process 0 has the first heads.",
+        ),
+        (
+            lambda m, w, rank, n: m.chunk(n, -1)[rank] @ w.chunk(n)[0],
+            "The columns of `mixed` are right, but the rows of W_O are always the first ones. Head i meets its own.",
+        ),
+        (
+            lambda m, w, rank, n: (m @ w).chunk(n, 1)[rank] if m.shape[1] >= n else m @ w,
+            "You give each process some of the tokens. It has some of the *heads*, and all tokens.",
         ),
     ],
     also_right=[

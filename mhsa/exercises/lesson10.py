@@ -8,6 +8,7 @@ import torch
 from mhsa import claims
 from mhsa.exercises import form
 from mhsa.exercises.exercise import Exercise
+from mhsa.exercises.lesson09 import as_whole
 from mhsa.exercises.questions10 import INTERVIEW
 from mhsa.exercises.quiz import quiz_of
 
@@ -56,6 +57,10 @@ GROWTH = Exercise(
             "log(large) / log(small) is not log(large / small): compare the ratio.",
         ),
         (lambda s, g, f: log(g / s), "That is the logarithm of the growth. How far did T grow?"),
+        (
+            lambda s, g, f: log(g) / log(s),
+            "log(large) / log(small) is not log(large / small), and where is the factor?",
+        ),
     ],
     also_right=[
         lambda small, large, factor: log(large / small, factor),
@@ -73,7 +78,9 @@ HEADS_BY_RULE = Exercise(
     title="A rule as a function",
     difficulty=1,
     minutes=3,
+    extra=True,
     reference=heads_by_rule,
+    run=lambda answer, d_model: as_whole(answer(d_model)),
     task="“h = d_model / 64, but at least 1 and at most 16.” Written as a function, a rule can be held against models. "
     "(Row N4 did.)",
     inputs=[[512], [768], [1600], [64], [32], [8192], [1024]],
@@ -86,6 +93,19 @@ HEADS_BY_RULE = Exercise(
         (lambda d: min(16, max(1, d // 16)), "You divide by the bound. By what does the rule divide?"),
         (lambda d: min(16, max(1, 64 // d)), "You divide the wrong way round."),
         (lambda d: min(1, max(16, d // 64)), "`min` and `max` are exchanged: `min(1, …)` is never above 1."),
+        (
+            lambda d: float(min(16, max(1, d // 64))),
+            "The number is right, and it is a float: `view` would refuse 8.0 heads. Divide by `//`.",
+        ),
+        (
+            lambda d: max(1.0, min(16.0, d / 64)) if d > 64 and d < 1024 else min(16, max(1, d // 64)),
+            "`/` gives a float, and `view` would refuse 8.0 heads. Divide by `//`.",
+        ),
+        (lambda d: min(12, max(1, d // 64)), "Your upper bound is 12. The rule says at most 16."),
+        (
+            lambda d: max(1, d // 64) if d // 64 <= 16 else d,
+            "Above the bound you return d_model. What does the rule say?",
+        ),
     ],
     also_right=[
         lambda d_model: sorted([1, d_model // 64, 16])[1],
@@ -145,6 +165,7 @@ REORDER_HEADS = Exercise(
     title="Give the heads other numbers",
     difficulty=3,
     minutes=8,
+    extra=True,
     reference=reorder_heads,
     task="New head i shall be old head order[i], and the layer shall compute what it did. (W_K and W_V go the way of "
     "W_Q, so they are left out.) Row H6 rests on this.",

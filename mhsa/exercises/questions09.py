@@ -13,7 +13,8 @@ QUESTIONS = (
         id="twice_the_text",
     ),
     Choice(
-        "A layer is called once with `need_weights=True` and once without. What differs between the two calls?",
+        "A layer without a mask is called once with `need_weights=True` and once without, on a CPU, in eval mode. What "
+        "differs between the two calls?",
         (
             Option("The peak of extra memory", "Asked for the maps, it must store them: section 2.", True),
             Option(
@@ -26,7 +27,8 @@ QUESTIONS = (
             ),
             Option(
                 "The operations of the matrix products",
-                "The same products are computed. What is saved are bytes, and their way to memory and back: section 2.",
+                "Without a mask the same products are computed. What is saved are bytes, and their way to memory and "
+                "back: section 2.",
             ),
             Option(
                 "The number of parameters", "The four matrices are the same in both calls: it is one layer, section 1."
@@ -41,7 +43,7 @@ QUESTIONS = (
             Option("The projections", "They are h · d_k = 512 wide in both cases: lesson 4, and section 5."),
             Option("The softmax", "Eight maps instead of one, each with T rows to normalise: section 5.", True),
             Option("Queries times keys", "Eight products, each an eighth as deep: the sum stays, section 5."),
-            Option("Everything", "Then the time of the fused pass would grow eightfold too. Look at section 5."),
+            Option("Everything", "Of all parts only the softmax knows h. The products stay as they were: section 5."),
         ),
         id="eight_times_the_work",
     ),
