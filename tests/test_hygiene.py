@@ -21,7 +21,7 @@ FREE_OUTPUT = {
         "single = train_toy(tasks[2], 1, seeds=range(5))",
         "new, answers = tasks[2].batch(500, torch.Generator().manual_seed(2))",
         'variants = {"linear read-out, one layer": {}, "MLP read-out, one layer": {"hidden": 64},',
-        "every, back = relations(8).ideal(new), {}                          # 1 to 8 places back; 7 back is 1 forward",
+        "one, mlp, deep = (pair_of[0] for pair_of in runs.values())         # m = 2",
         "def show_heads(run, seed):",
         "def mean_map(run, seed):",
     ],
@@ -98,6 +98,11 @@ def long_or_empty_cells(notebook):
     return [cell.source for cell in code(notebook) if not 1 <= len(cell.source.splitlines()) <= 15]
 
 
+def control_characters(notebook):
+    """A backslash that a script has eaten: a tab in place of the beginning of \\text."""
+    return [cell.source for cell in notebook.cells if re.search(r"[\x00-\x09\x0b-\x1f]", cell.source)]
+
+
 def what_needs_a_front_end(notebook):
     return [cell.source for cell in code(notebook) if re.search(FRONT_END, cell.source)]
 
@@ -139,6 +144,7 @@ CHECKS = [
     memory_addresses,
     changing_metadata,
     long_or_empty_cells,
+    control_characters,
     what_needs_a_front_end,
     what_reaches_for_the_network,
     pictures_without_alt_text,
@@ -224,6 +230,7 @@ def not_run():
 
 
 FAULTS = [
+    (control_characters, notebook_with(text="$d_\text{model}$")),
     (not_run_once_from_top_to_bottom, not_run()),
     (errors_and_stderr, with_output("stream", name="stderr", text="careful")),
     (errors_and_stderr, with_output("error", ename="E", evalue="", traceback=[])),
