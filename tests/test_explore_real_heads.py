@@ -14,7 +14,7 @@ import torch
 from helpers import controls, drawings
 from PIL import Image
 
-from mhsa import explore
+from mhsa import MultiHeadAttention, explore
 from mhsa.draw.colors import HEADS, weight_opacity
 from mhsa.draw.image import contact_sheet, weight_image
 from mhsa.draw.svg import describe
@@ -30,6 +30,7 @@ class MadeUp:
     num_layers, num_heads = L, H
 
     def __init__(self):
+        self.layers = [SimpleNamespace(attention=MultiHeadAttention(2 * H, H)) for _ in range(L)]
         self.tokenizer, self.read = SimpleNamespace(encode=lambda text: SimpleNamespace(ids=self.tokens(text))), []
 
     def tokens(self, text):
@@ -50,7 +51,8 @@ class MadeUp:
                 eye,
             ]
         )
-        return SimpleNamespace(tokens=[tokens], weights=list(noise))
+        hidden = [torch.randn(1, T, 2 * H, generator=torch.Generator().manual_seed(layer)) for layer in range(L)]
+        return SimpleNamespace(tokens=[tokens], weights=list(noise), hidden=hidden)
 
 
 VEIL = '#ffffff)" fill-opacity="0.66"'  # ground laid over a thumbnail without a name
@@ -291,3 +293,18 @@ def test_arcs_are_as_thick_as_what_the_word_reads_and_a_press_lets_another_word_
                 assert arcs[f"arc{k}"].get("aria-label").endswith(f"weight {weight:.2f}")
     explorer.state.text = "a b"
     assert "No picture" not in describe(explorer.view.svg)
+
+
+def test_a_press_on_a_cell_shows_the_sum_behind_it_from_the_layers_own_numbers():
+    model = MadeUp()
+    explorer = explore.real_heads("a b , c b .", 2, 3, model=model)
+    assert "sum-q0" not in explorer.view.svg
+    explorer.view._handle_custom_msg({"press": "4,1"}, [])
+    layer, x = model.layers[1].attention, model.encode("a b , c b .").hidden[1]
+    q, k = (w(x)[0].detach().view(8, H, 2)[:, 3] for w in (layer.w_q, layer.w_k))
+    shown = {p.get("data-key"): p.get("aria-label") for p in ElementTree.fromstring(explorer.view.svg).iter()}
+    for c in range(2):
+        assert float(shown[f"sum-q{c}"].rpartition(" ")[2]) == pytest.approx(float(q[4, c]), abs=0.0051)
+        assert float(shown[f"sum-k{c}"].rpartition(" ")[2]) == pytest.approx(float(k[1, c]), abs=0.0051)
+    explorer.view._handle_custom_msg({"press": "ask3"}, [])
+    assert "sum-q0" not in explorer.view.svg and explorer.state.query == 3

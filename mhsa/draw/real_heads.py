@@ -54,11 +54,13 @@ def draw_real_heads(
     head: int,
     note: str,
     query: int,
+    card: tuple[Svg, float, float] | None = None,
 ) -> str:
     """weights (L, h, T, T), maps: their thumbnails(); scores: (L, h) for each of PATTERNS, NaN where no key is such.
 
     names (L, h): each head's pattern, "" is drawn pale. layer (from 1), head (from 0): the map that is read. note: a
-    line over the thumbnails. query: the token whose arcs stand below. Up to BESIDE tokens the map stands beside.
+    line over the thumbnails. query: the token whose arcs stand below; card: a drawing with its width and height, below
+    them. Up to BESIDE tokens the map stands beside.
     """
     L, h, T, _ = weights.shape
     side = _side(T)
@@ -80,7 +82,7 @@ def draw_real_heads(
     desc = f"{' '.join(tokens)}. {note} In this map {named[query]} reads most: {most(named, read[query])}."
     return picture(
         WIDTH,
-        end + HIGH,
+        end + HIGH + (card[2] if card else 0),
         title,
         desc,
         text(f"{L * h} heads", MARGIN, 26, size=15, font_weight="600"),
@@ -89,6 +91,7 @@ def draw_real_heads(
         text(title, x, y, size=15, font_weight="600"),
         *parts,
         arcs,
+        el("g", card[0], transform=f"translate({MARGIN},{end + HIGH:g})") if card else Svg(""),
     )
 
 

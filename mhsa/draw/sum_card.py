@@ -12,8 +12,9 @@ WIDE, HIGH = 400, 216
 LEFT, ROOM = 96, 296  # of strips and bars
 
 
-def draw_sum(flow: Flow, head: int, key: int) -> tuple[Svg, float, float]:
-    """(the drawing, its width, its height) for the word of flow and the key at this place."""
+def draw_sum(flow: Flow, head: int, key: int, color: str | None = None) -> tuple[Svg, float, float]:
+    """(the drawing, its width, its height) for the word of flow and the key at this place. color: of the map it
+    belongs to, the head's own unless told otherwise."""
     q, k, v = flow.q[head], flow.k[head][key], flow.v[head][key]
     score, weight, name = flow.scores[head][key], flow.weights[head][key], flow.tokens[key]
     d_k, may = len(q), flow.allowed[key]
@@ -33,7 +34,7 @@ def draw_sum(flow: Flow, head: int, key: int) -> tuple[Svg, float, float]:
         text(products(q, k, score, most=3), LEFT, 86, size=12),
         text(divided if may else "closed by the mask: weight 0", LEFT, 104, size=12),
         text("softmax", 0, 130, size=12),
-        *_shares(flow, head, key, 118),
+        *_shares(flow, head, key, 118, color or head_color(head)),
         row(f"value of {name}"[:14], 168, v, VALUE, "v", "sum-v"),
         row(f"its part, {weight:.2f}", 188, part, VALUE, "v", "sum-p"),
         row(f"z of head {head}", 210, flow.z[head], VALUE, "v", "sum-z"),
@@ -41,13 +42,9 @@ def draw_sum(flow: Flow, head: int, key: int) -> tuple[Svg, float, float]:
     return Svg("".join(parts)), WIDE, HIGH
 
 
-def _shares(flow: Flow, head: int, key: int, y: float) -> list[Svg]:
+def _shares(flow: Flow, head: int, key: int, y: float, color: str) -> list[Svg]:
     """The weights of the row as parts of one bar, the chosen one in full colour."""
-    parts, x, color = (
-        [el("rect", x=LEFT, y=y, width=ROOM, height=16, fill=PAPER, stroke=LINE)],
-        float(LEFT),
-        head_color(head),
-    )
+    parts, x = [el("rect", x=LEFT, y=y, width=ROOM, height=16, fill=PAPER, stroke=LINE)], float(LEFT)
     for t, weight in enumerate(flow.weights[head]):
         wide = ROOM * weight
         shade = weight_opacity(1.0 if t == key else 0.04, color)

@@ -1,17 +1,21 @@
 """explore.real_heads(): the 72 heads of a trained model on your own sentence."""
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from ipywidgets import Button, FloatSlider, HBox, IntSlider, Layout, SelectionSlider, Text
 from traitlets import Enum, Float, HasTraits, Int, Unicode
 
+from mhsa.draw.colors import HEADS
 from mhsa.draw.real_heads import PATTERNS, draw_real_heads, thumbnails
+from mhsa.draw.sum_card import draw_sum
 from mhsa.draw.svg import Svg, standalone
 from mhsa.explore.base import Explorer, tie
+from mhsa.follow import Flow, follow
 from mhsa.pretrained import SHARES, SPECIAL, MiniLM, ModelFilesError, check_texts, load_minilm, pattern_scores
 
 LARGEST = 128  # tokens; what the model was trained on
@@ -21,7 +25,8 @@ SENTENCE = "Mia lost her keys, so she looked for the keys in her other bag."
 
 class RealHeadsState(HasTraits):
     """The text; the head that is read (layer from 1, head from 0); which pattern names heads, from which score on; the
-    place of the token whose arcs are drawn (None: the last but one, for the last is a mark)."""
+    place of the token whose arcs are drawn (None: the last but one, for the last is a mark), and of the key whose sum
+    is shown (None: no sum)."""
 
     text = Unicode()
     layer = Int()
@@ -29,15 +34,20 @@ class RealHeadsState(HasTraits):
     pattern = Enum(("any", *PATTERNS))
     least = Float()
     query = Int(None, allow_none=True)
+    key = Int(None, allow_none=True)
 
 
 class Reading(NamedTuple):
-    """What the model's heads did with a text: weights (L, h, T, T), drawn small, and each pattern's scores (L, h)."""
+    """What the model's heads did with a text: weights (L, h, T, T), drawn small, and each pattern's scores (L, h).
+
+    follow: (layer from 1, place of a token) -> every number that the layer computes for it.
+    """
 
     tokens: list[str]
     weights: np.ndarray
     maps: Svg
     scores: dict[str, np.ndarray]
+    follow: Callable[[int, int], Flow]
 
 
 @lru_cache(1)
@@ -68,7 +78,13 @@ def read(model: MiniLM, text: str) -> Reading:
     L, h, _, _ = weights.shape
     found = pattern_scores(encoding.tokens, weights.flatten(0, 1)[None])
     scores = {name: found["entropy" if name == "broad" else name].view(L, h).numpy() for name in PATTERNS}
-    return Reading(encoding.tokens[0], weights.numpy(), thumbnails(weights.numpy()), scores)
+    tokens = encoding.tokens[0]
+
+    def way(layer: int, query: int) -> Flow:
+        attention: Any = model.layers[layer - 1].attention  # a MultiHeadAttention; nn.Module hides it from pyright
+        return follow(attention, encoding.hidden[layer - 1], tokens, query)
+
+    return Reading(tokens, weights.numpy(), thumbnails(weights.numpy()), scores, way)
 
 
 def name_heads(scores: dict[str, np.ndarray], pattern: str, least: float) -> list[list[str]]:
@@ -97,7 +113,11 @@ def draw(state: RealHeadsState, reading: Reading) -> str:
     note = f"{count} of {L * h} have {what} at {state.least:.2f} or more."
     note += f" Broad: from {BROAD:.2f} on." if state.pattern == "any" else ""
     query = T - 2 if state.query is None else min(max(state.query, 0), T - 1)
-    return draw_real_heads(*reading, names, state.layer, state.head, note, query)
+    card = None
+    if state.key is not None and state.key < T:
+        card = draw_sum(reading.follow(state.layer, query), state.head, state.key, HEADS[0])
+    tokens, weights, maps, scores, _ = reading
+    return draw_real_heads(tokens, weights, maps, scores, names, state.layer, state.head, note, query, card)
 
 
 def real_heads(
@@ -157,10 +177,12 @@ def real_heads(
 
 
 def jump(state: RealHeadsState, key: str) -> None:
-    """A press on a thumbnail, key "layer.head", reads that head; on the name of a pattern, its first head; on a word or
-    a cell of the map, its arcs are drawn."""
-    if place := re.match(r"(\d+)\.(\d+)", key):
-        with state.hold_trait_notifications():  # one redraw
+    """A press on a thumbnail, key "layer.head", reads that head; on the name of a pattern, its first head; on a word,
+    its arcs are drawn; on a cell of the map, the sum behind it as well."""
+    with state.hold_trait_notifications():  # one redraw
+        if place := re.match(r"(\d+)\.(\d+)", key):
             state.layer, state.head = map(int, place.groups())
-    elif place := re.match(r"(?:ask|q)?(\d+)", key):
-        state.query = int(place[1])
+        elif cell := re.fullmatch(r"(\d+),(\d+)", key):
+            state.query, state.key = map(int, cell.groups())
+        elif word := re.match(r"(?:ask|q)?(\d+)", key):
+            state.query, state.key = int(word[1]), None
