@@ -177,13 +177,20 @@ def slug(heading):
 
 
 def text_of(page):
-    text = prose(nbformat.read(page, as_version=4)) if page.suffix == ".ipynb" else page.read_text(encoding="utf-8")
+    return prose(nbformat.read(page, as_version=4)) if page.suffix == ".ipynb" else page.read_text(encoding="utf-8")
+
+
+def headings(page):
+    return re.findall(r"^#+ (.*)", re.sub(r"```.*?```", "", text_of(page), flags=re.DOTALL), re.MULTILINE)
+
+
+def without_code(text):
     return re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.DOTALL)
 
 
 def dead_links(page):
     """Relative links to a file that is not there, or to a heading that is not in it."""
-    for link in filter(None, (a or b for a, b in re.findall(LINK, text_of(page)))):
+    for link in filter(None, (a or b for a, b in re.findall(LINK, without_code(text_of(page))))):
         if re.match(r"[a-z]+:", link):
             continue
         name, _, heading = link.partition("#")
@@ -191,7 +198,7 @@ def dead_links(page):
         if (
             not target.exists()
             or heading
-            and slug(heading) not in map(slug, re.findall(r"^#+ (.*)", text_of(target), re.MULTILINE))
+            and slug(heading) not in map(slug, headings(target))
         ):
             yield link
 
