@@ -320,5 +320,5 @@ def test_an_interview_answer_is_folded_short_and_stands_on_evidence(number):
     assert all(id in BY_ID for id in re.findall(r"\b[PMSHNW]\d+\b", answer))
 
 
-def test_there_are_twelve_questions_and_more():
+def test_there_are_fifteen_questions_and_more():
     assert len(INTERVIEW) >= 15 and len(set(INTERVIEW)) == len(INTERVIEW)
