@@ -93,7 +93,7 @@ class Lab:
     def finish(self, page) -> None:
         """Wait for the last cell, or for the first that fails: those after it never run."""
         prompts = f"[...document.querySelectorAll('{HERE} .jp-CodeCell .jp-InputPrompt')]"
-        failed = f"document.querySelector('{HERE} .jp-OutputArea [data-mime-type*=error]')"
+        failed = f"document.querySelector('{HERE} .jp-OutputArea [data-mime-type*=stderr] .ansi-red-fg')"  # a traceback
         page.wait_for_function(
             f"() => {failed} || {prompts}.every(prompt => /\\d/.test(prompt.textContent))", timeout=240_000, polling=200
         )

@@ -23,13 +23,14 @@ INTERACT = """%matplotlib inline
 import matplotlib.pyplot as plt
 from ipywidgets import SelectionSlider, interact
 from mhsa.explore.base import divisors
-from mhsa.explore.heads import HeadsState, weights
+from mhsa.explore.numbers import toy_layer
 from mhsa.toys import SENTENCE
 
 @interact(heads=SelectionSlider(options=divisors(24), value=4, description="heads"))
 def draw(heads):
     figure, axes = plt.subplots(1, heads, figsize=(2.2 * heads, 2.4), squeeze=False)
-    for i, (ax, w) in enumerate(zip(axes[0], weights(HeadsState(d_model=24, num_heads=heads)).tolist())):
+    x, layer, _ = toy_layer("random", 24, heads, seed=0)
+    for i, (ax, w) in enumerate(zip(axes[0], layer(x, need_weights=True)[1][0].tolist())):
         ax.imshow(w, vmin=0, vmax=1, cmap="cividis")
         ax.set_xticks(range(4), SENTENCE)
         ax.set_yticks(range(4), SENTENCE)

@@ -4,17 +4,23 @@ import random
 
 import pytest
 from explorers import EXPLORERS
+from latency import INTERACT
 
 
 @pytest.fixture(scope="module")
 def page(lab):
     sources = [
+        INTERACT,
         *(row.source for row in EXPLORERS.values()),
         "from mhsa.exercises import lesson01\nlesson01.quiz()",
     ]
     page = lab.run_cells("explorers", sources, "Dark")
     yield page
     page.context.close()
+
+
+def test_what_latency_compares_with_is_drawn(page):
+    assert page.locator(".jp-CodeCell").first.locator(".jp-OutputArea img").count() == 1
 
 
 @pytest.mark.parametrize("name", EXPLORERS)
