@@ -53,6 +53,7 @@ class Explorer(Panel):
         self.state, self._draw, self._drawn = state, draw, None
         view = SvgView()
         super().__init__([*controls, view], view)
+        self.add_class("mhsa-explorer")
         state.observe(self._redraw, names=state.trait_names())
         self._redraw()
 

@@ -1,5 +1,5 @@
-// What every panel does in the browser. Access: what ipywidgets leaves out, and keys that JupyterLab would take. The line:
-// what is shown and spoken. view.js comes after it, in one module: see view.py.
+// What every panel does in the browser. Access: what ipywidgets leaves out, and keys that JupyterLab would take.
+// The line: what is shown and spoken. view.js comes after it, in one module: see view.py.
 
 // The page counts: each widget loads this module anew.
 const newId = () => `mhsa-${(window.mhsaIds = (window.mhsaIds ?? 0) + 1)}`;
@@ -24,8 +24,8 @@ function goToEnd(event) {
   event.stopPropagation();
 }
 
-// ipywidgets gives a slider's handle no name and of a choice tells its number in the list, gives Play's buttons no names,
-// and the radio buttons of a question are no group: an arrow key would leave it.
+// ipywidgets gives a slider's handle no name and of a choice tells its number in the list, gives Play's buttons no
+// names, and the radio buttons of a question are no group: an arrow key would leave it.
 function nameControls(panel) {
   for (const slider of panel.querySelectorAll(".widget-slider")) {
     const [target, handle, label, readout] = [".noUi-target", ".noUi-handle", ".widget-label", ".widget-readout"].map(
@@ -52,9 +52,10 @@ function nameControls(panel) {
 // As soon as the view stands in its panel; and again when controls come, which ipywidgets makes in its own time.
 function mendAccess(el) {
   let panel = null;
-  const isControl = (node) => node.nodeType === Node.ELEMENT_NODE;
+  const isElement = (node) => node.nodeType === Node.ELEMENT_NODE; // a new value is text alone
+  const bringsControls = ({ target, addedNodes }) => !el.contains(target) && [...addedNodes].some(isElement);
   const controls = new MutationObserver((changes) => {
-    if (changes.some(({ target, addedNodes }) => !el.contains(target) && [...addedNodes].some(isControl))) nameControls(panel);
+    if (changes.some(bringsControls)) nameControls(panel);
   });
   let waiting = requestAnimationFrame(function attach() {
     if (!el.isConnected) return void (waiting = requestAnimationFrame(attach));

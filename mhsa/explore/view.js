@@ -92,7 +92,8 @@ function showPicture(model, { name, words, picture, line, said }) {
     light(findLit() ?? (hadFocus ? current : null));
   }
 
-  // The words of the picture stand before it, to be read; of mere words, the line shows them. Its name is the title alone.
+  // The words of the picture stand before it, to be read; of mere words, the line shows them. Its name is the title
+  // alone.
   function nameByTitle(svg) {
     const title = svg.querySelector("title");
     name.textContent = title.textContent;

@@ -24,7 +24,7 @@ Explorer(State(), lambda state: draw_heads([state.token, "b"], [[[0.5, 0.5]] * 2
 def test_nothing_that_is_typed_or_shown_becomes_a_script(lab):
     page = lab.run_cells("escaped", CELLS)
     own, real, story, quiz = page.locator(".mhsa-panel").all()
-    own.locator("[data-key='0,1']").focus()
+    own.locator("[data-key~='0,1']").focus()
     assert own.locator(".mhsa-line").inner_text() == f"head 0: {EVIL} (query) reads b (key), weight 0.50"
     assert own.locator(".mhsa-picture text").filter(has_text="onerror").first.text_content() == EVIL
 
