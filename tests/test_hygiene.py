@@ -41,7 +41,6 @@ FREE_OUTPUT = {
         "if torch.cuda.is_available():",
         'cpu = fast_attention.recorded("cpu")',
     ],
-    "10_claims_checked": ["x = torch.randn(4, 512, 512)"],
 }
 
 FRONT_END = r"\binteract\w*\(|\bOutput\(|\bclear_output\b|\bupdate_display\b|\bdisplay_id\b"
@@ -195,11 +194,7 @@ def dead_links(page):
             continue
         name, _, heading = link.partition("#")
         target = page.parent / name if name else page
-        if (
-            not target.exists()
-            or heading
-            and slug(heading) not in map(slug, headings(target))
-        ):
+        if not target.exists() or heading and slug(heading) not in map(slug, headings(target)):
             yield link
 
 

@@ -1,10 +1,12 @@
 """What several measurements need: a layer of any size, fixed numbers, a comparison. Nothing here takes a time."""
 
 from collections.abc import Callable
+from math import log
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
 from mhsa.layers import MultiHeadAttention
@@ -42,3 +44,14 @@ def seeded(kind: Callable[..., Any], *sizes: int) -> Any:
 
 def close(a: Tensor, b: Tensor) -> bool:
     return a.shape == b.shape and torch.allclose(a, b, atol=1e-10)
+
+
+def before_training(num_heads: int) -> tuple[float, float]:
+    """As in lesson 8, section 3, at T = 16: entropy of the rows as a share of its maximum, gradient of W_Q."""
+    mha, (x, target) = seeded(MultiHeadAttention, 64, num_heads), numbers(2, 32, 16, 64, seed=1)
+    for p in mha.parameters():
+        torch.nn.init.normal_(p, std=64**-0.5)
+    out, maps = mha(x, need_weights=True)
+    F.mse_loss(out, target).backward()
+    entropy = torch.special.entr(maps).sum(-1).mean().item() / log(16)
+    return entropy, mha.w_q.weight.grad.norm().item()

@@ -22,8 +22,9 @@ W2 = Claim(
 W3 = Claim(
     "W3",
     "It replaced recurrent and convolutional models in all of language processing.",
-    "not shown",
-    "{Vaswani} report two translation tasks and parsing.",
+    "does not hold",
+    "Not in 2017, and not in all: {Vaswani} report two translation tasks and parsing, and ELMo, recurrent, came a "
+    "year later ({Peters}).",
     lessons=[],
 )
 
@@ -42,4 +43,12 @@ W5 = Claim(
     "holds",
     "{Dao}.",
     lessons=[9],
+)
+
+W6 = Claim(
+    "W6",
+    "Vaswani and others observed that several heads *significantly* outperform one.",
+    "holds if",
+    "if 0.9 BLEU is enough to say so: {Vaswani}, section 6.2, one run each, and no test of significance.",
+    lessons=[8],
 )

@@ -1,10 +1,12 @@
 """Claims about parameters and FLOPs, each beneath the function that measures it."""
 
+import torch
 from torch import nn
 
 from mhsa.claims.claim import Claim, Evidence
-from mhsa.claims.common import layer, products, size
+from mhsa.claims.common import layer, numbers, products, seeded, size
 from mhsa.count import count_flops, count_parameters
+from mhsa.layers import MultiHeadAttention
 
 
 def same_parameters() -> Evidence:
@@ -119,20 +121,21 @@ P6 = Claim(
 )
 
 
-def narrow_heads_save_nothing() -> Evidence:
+def narrow_or_wide() -> Evidence:
     one, eight = count_flops(1, 128, 512, 1), count_flops(1, 128, 512, 8)
-    equal = products(128, 512, 1) == products(128, 512, 8)
-    return equal and eight.total > one.total, dict(more=100 * (eight.total / one.total - 1))
+    narrow, wide = products(128, 512, 8), products(128, 512, 8, d_k=512)
+    follows = products(128, 512, 1) == narrow and wide == 8 * narrow and eight.total > one.total
+    return follows, dict(times=wide / narrow, more=100 * (eight.total / one.total - 1))
 
 
 P7 = Claim(
     "P7",
     "Narrow projections, one a head, reduce the computation.",
-    "does not hold",
-    "The products cost the same. With the softmax, eight heads take {more:.1f} % *more* FLOPs than one (T = 128, "
-    "d_model = 512).",
+    "holds if",
+    "if compared with as many heads of full width: eight of 512 cost {times:g} times the products of eight of 64. "
+    "Beside one head of 512 the products cost the same, and with the softmax {more:.1f} % *more* FLOPs (T = 128).",
     lessons=[4],
-    measure=narrow_heads_save_nothing,
+    measure=narrow_or_wide,
 )
 
 
@@ -149,4 +152,49 @@ P8 = Claim(
     "and {long:.2f} times from T = 32,768: the projections grow with T alone.",
     lessons=[4],
     measure=growth_with_length,
+)
+
+
+def work_in_parallel() -> Evidence:
+    flops = [products(128, 512, h) for h in (1, 8)]
+    return flops[0] == flops[1], dict(flops=flops[0])
+
+
+P9 = Claim(
+    "P9",
+    "Computing the heads in parallel makes the constant factor of that cost smaller.",
+    "holds if",
+    "if the cost is time, and the machine would else stand idle. The work stays: {flops:,} FLOPs of products for one "
+    "head and for eight (T = 128, d_model = 512), and more softmax.",
+    lessons=[4, 9],
+    measure=work_in_parallel,
+)
+
+
+def start() -> Evidence:
+    """Rows that give one key over 0.99 before training, and how torch's own layer draws its numbers."""
+
+    def one_hot_rows(factor: float) -> float:
+        mha = seeded(MultiHeadAttention, 64, 8)
+        for p in mha.parameters():
+            nn.init.normal_(p, std=factor * 64**-0.5)
+        maps = mha(numbers(32, 16, 64, seed=1), need_weights=True)[1]
+        return (maps.amax(-1) > 0.99).double().mean().item()
+
+    torch.manual_seed(0)
+    block, single = nn.MultiheadAttention(512, 8).in_proj_weight, nn.init.xavier_uniform_(torch.empty(512, 512))
+    ratio = (block.std() / single.std()).item()
+    good, bad = one_hot_rows(1), one_hot_rows(10)
+    return good < 0.01 and bad > 0.8 and abs(ratio - 0.5**0.5) < 0.02, dict(bad=100 * bad, good=100 * good, ratio=ratio)
+
+
+P10 = Claim(
+    "P10",
+    "The matrices must start with the proper spread.",
+    "holds",
+    "With numbers ten times as large as 1/√d_model, {bad:.0f} % of all rows give one key over 0.99 before any "
+    "training ({good:.0f} % with 1/√d_model). Beware of one detail: nn.MultiheadAttention draws W_Q, W_K and W_V as "
+    "one (3·d, d) matrix, so they start {ratio:.2f} times as large as three of (d, d).",
+    lessons=[1],
+    measure=start,
 )

@@ -5,6 +5,8 @@ from torch import nn
 
 from mhsa.claims.claim import Claim, Evidence
 from mhsa.claims.common import close, layer, numbers, seeded, size
+from mhsa.copies import count_copies
+from mhsa.heads import merge_heads, split_heads
 from mhsa.layers import MultiHeadAttention, MultiHeadAttentionLoop, attention
 from mhsa.masks import causal_mask
 from mhsa.trace import trace_shapes
@@ -63,18 +65,23 @@ S3 = Claim(
 
 
 def copies() -> Evidence:
-    several, one_head, one_token = (
-        [step.code for step in trace_shapes(2, T, 12, h) if step.copies] for T, h in ((4, 3), (4, 1), (1, 3))
-    )
-    return [one_head, one_token] == [[], []] and len(several) == 1 and "contiguous" in several[0], dict(code=several[0])
+    def explicit(B: int, T: int, num_heads: int) -> int:
+        q, k, v = (split_heads(numbers(B, T, 12, seed=seed), num_heads) for seed in range(3))
+        return count_copies(lambda: merge_heads((q @ k.mT).softmax(-1) @ v))
+
+    one, several = explicit(1, 4, 3), explicit(2, 4, 3)
+    none = [explicit(2, 4, 1), explicit(2, 1, 3)]
+    fused = count_copies(seeded(MultiHeadAttention, 12, 3), numbers(2, 4, 12))
+    return (one, several, fused, none) == (1, 4, 0, [0, 0]), dict(one=one, several=several)
 
 
 S4 = Claim(
     "S4",
     "The way into heads and back copies nothing.",
     "does not hold",
-    "The split copies nothing. With the explicit product the merge copies once, at `{code}`; with one head or one "
-    "token it does not.",
+    "The split copies nothing. Written out, the merge copies: {one} copy for one sentence. For several the two "
+    "products copy q, k and v first, {several} in all. With one head or one token, or by the fused CPU kernel, it is "
+    "none.",
     lessons=[3],
     measure=copies,
 )
@@ -131,7 +138,7 @@ S6 = Claim(
     "S6",
     "(B, h, T, d_k) is the one layout.",
     "does not hold",
-    "(B·h, T, d) and (B, T, h, d) give the same numbers. What must agree is the order of fused weights: torch keeps "
+    "(B·h, T, d) and (B, T, h, d) give the same numbers. What must agree is the order of a fused matrix: torch keeps "
     "(3 h d), and read as (h 3 d) they give others.",
     lessons=[3],
     measure=layouts,
@@ -169,9 +176,9 @@ def scale() -> Evidence:
 S8 = Claim(
     "S8",
     "Scores are divided by √d_k before the softmax.",
-    "holds",
-    "With d_k the width of *one head*: at d_model = 512, h = 8 the spread is {right:.2f}. Divided by √d_model it "
-    "would be {wrong:.2f}.",
+    "holds if",
+    "if it is the layer of 2017, with d_k the width of *one head*: at d_model = 512, h = 8 the spread is {right:.2f} "
+    "(by √d_model {wrong:.2f}). T5 does not divide ({T5}); Gemma 2 27B divides by √144 at d_k = 128 ({Gemma}).",
     lessons=[1],
     measure=scale,
 )
@@ -186,7 +193,7 @@ S9 = Claim(
     "S9",
     "The softmax runs over the last axis, the keys.",
     "holds",
-    "Then the weights of each query sum to 1; those of a key do not.",
+    "Then the attention weights of each query sum to 1; those of a key do not.",
     lessons=[1],
     measure=softmax_axis,
 )
@@ -245,4 +252,51 @@ S12 = Claim(
     "{real:,} numbers; one that split the embedding and shared the matrices, {split:,}.",
     lessons=[2],
     measure=columns_read,
+)
+
+
+def without_padding() -> Evidence:
+    mha = layer(10, 3, d_k=4)
+    widths = [w.weight.shape[0] for w in (mha.w_q, mha.w_k, mha.w_v)]
+    out = mha(torch.empty(1, 4, 10, device="meta"))
+    return widths == [12] * 3 and out.shape == (1, 4, 10), dict(width=widths[0])
+
+
+S13 = Claim(
+    "S13",
+    "Where h does not divide d_model, tensors must be padded or cut.",
+    "does not hold",
+    "d_k is free: at d_model = 10 three heads of 4 make projections of {width} columns, W_O brings them back to 10, "
+    "and nothing is filled or lost.",
+    lessons=[2],
+    measure=without_padding,
+)
+
+S14 = Claim(
+    "S14",
+    "Divisible sizes let hardware run its best kernels.",
+    "not shown",
+    "No measurement is given. What some of torch's kernels ask for is a width of head that is a multiple of 8 (in "
+    "2-byte types, {Torch}). Divisibility does not bring that: 100 / 4 is 25, and with d_k chosen freely nothing "
+    "needs to divide.",
+    lessons=[9],
+)
+
+
+def gradients_of_equal_heads() -> Evidence:
+    mha, (x, target) = seeded(MultiHeadAttention, 64, 8), numbers(2, 32, 16, 64, seed=1)
+    (mha(x) - target).square().mean().backward()
+    assert mha.w_q.weight.grad is not None
+    norms = [head.norm().item() for head in mha.w_q.weight.grad.split(8)]
+    return 1.1 < max(norms) / min(norms) < 3, dict(ratio=max(norms) / min(norms))
+
+
+S15 = Claim(
+    "S15",
+    "Equal widths make gradients flow evenly through the heads.",
+    "not shown",
+    "No measurement is given. Equal they are not: before training, the largest gradient of a head's W_Q is "
+    "{ratio:.1f} times the smallest, with eight heads of equal width.",
+    lessons=[2],
+    measure=gradients_of_equal_heads,
 )
