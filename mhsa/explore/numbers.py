@@ -13,11 +13,12 @@ from mhsa.train.example import load_examples
 SOURCES = ("trained", "by hand", "random")
 examples = cache(load_examples)
 
-# Lessons 1 and 2: is a word a person, an action, a noun? W_Q of one head alone, of *who*, and of *what*; W_O takes the
-# first number of each head's z as a person, the second as a noun.
+# Lessons 1 and 2: is a word a person, an action, a noun? W_Q of one head alone, of *who*, and of *what*; W_O as in
+# lesson 2, section 6: *who* writes a person, *what* a noun. One head alone writes both.
 WORDS = [[1.0, 0, 1], [0, 1, 0], [1, 0, 0], [0, 0, 1]]
 W_Q = {1: [[[1.0, 1], [0, 1], [1, -1]]], 2: [[[1.0, 1], [2, 2], [1, -1]], [[1, 1], [-2, 2], [1, -1]]]}
-W_K, W_V, W_O = [[2.0, 0], [0, 0], [0, 2]], [[3.0, 0], [0, 1], [1, 2]], [[1.0, 0, 0], [0, 0, 1]]
+W_K, W_V = [[2.0, 0], [0, 0], [0, 2]], [[3.0, 0], [0, 1], [1, 2]]
+W_O = {1: [[0.25, 0, 0], [0, 0, 0.5]], 2: [[0.25, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0.5]]}
 
 
 @cache
@@ -26,7 +27,7 @@ def by_hand(num_heads: int) -> tuple[Tensor, MultiHeadAttention]:
     columns = {"w_q": torch.tensor(W_Q[num_heads]), "w_k": torch.tensor([W_K] * num_heads)}
     columns["w_v"] = torch.tensor([W_V] * num_heads)  # (h, d_model, 2) each
     numbers = {f"{name}.weight": heads.mT.flatten(0, 1) for name, heads in columns.items()}
-    layer.load_state_dict(numbers | {"w_o.weight": torch.tensor(W_O * num_heads).T})
+    layer.load_state_dict(numbers | {"w_o.weight": torch.tensor(W_O[num_heads]).T})
     return torch.tensor([WORDS]), layer
 
 
