@@ -14,11 +14,20 @@ def dot_scores(q, k):
     return q @ k.mT
 
 
+def as_one_tensor(scores):
+    """Lists of tensors, and lists of lists, stacked: a loop may collect its scores in them."""
+    if not isinstance(scores, list):
+        return scores
+    parts = [as_one_tensor(part) for part in scores]
+    return torch.stack(parts) if all(isinstance(part, torch.Tensor) for part in parts) else parts
+
+
 DOT_SCORES = Exercise(
     title="All scores at once",
     difficulty=1,
     minutes=3,
     reference=dot_scores,
+    run=lambda answer, q, k: as_one_tensor(answer(q, k)),
     task="Write the scores: the dot product of each query with each key. Row = query, column = key. Do not scale them "
     "yet.",
     inputs=lambda rand: [
@@ -86,6 +95,7 @@ DOT_SCORES = Exercise(
         lambda q, k: torch.bmm(q, k.transpose(1, 2)),
         lambda q, k: (q[:, :, None] * k[:, None]).sum(-1),
         lambda q, k: (k @ q.mT).mT,
+        lambda q, k: [[[torch.dot(a, b) for b in keys] for a in queries] for queries, keys in zip(q, k)],
     ],
 )
 
