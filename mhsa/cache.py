@@ -4,22 +4,33 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from mhsa.checks import check_alike, check_float
+from mhsa.checks import check_alike, check_float, check_type
 
 
 class KVCache:
     """Grows by every call of `MultiHeadAttention(..., cache=cache)`; one cache per layer and batch.
 
-    Holds num_kv_heads heads: k (B, num_kv_heads, T, d_k) and v (B, num_kv_heads, T, d_v).
+    Holds num_kv_heads heads: k (B, num_kv_heads, T, d_k) and v (B, num_kv_heads, T, d_v). Filled with gradients on, it
+    also keeps what every earlier step needs for its backward pass: decode under torch.no_grad().
+
+    >>> layer, cache, x = MultiHeadAttention(12, 4), KVCache(), torch.randn(2, 5, 12)
+    >>> with torch.no_grad():
+    ...     steps = [layer(x[:, t : t + 1], is_causal=True, cache=cache) for t in range(5)]
+    >>> torch.allclose(torch.cat(steps, 1), layer(x, is_causal=True), atol=1e-6), len(cache), cache.nbytes
+    (True, 5, 960)
     """
 
     def __init__(self):
         self.k: Tensor | None = None
         self.v: Tensor | None = None
 
-    def __len__(self) -> int:
-        """Tokens held."""
+    @property
+    def length(self) -> int:
+        """Tokens held. An export leaves it open; len() would fix it."""
         return 0 if self.k is None else self.k.shape[2]
+
+    def __len__(self) -> int:
+        return self.length
 
     @property
     def nbytes(self) -> int:
@@ -40,15 +51,30 @@ class KVCache:
                 raise ValueError(
                     f"{name} has shape {tuple(new.shape)}; (B, num_kv_heads, T, d) is needed, the first three as in k"
                 )
-            if old is not None and _kind(new) != _kind(old):
-                raise ValueError(
-                    f"{name} has (B, num_kv_heads, d, dtype, device) = {_kind(new)}, but the cache holds "
-                    f"{_kind(old)}; start a new KVCache() for another batch or layer"
-                )
+            if old is not None:
+                _check_continues(name, new, old)
         self.k = k if self.k is None else torch.cat([self.k, k], 2)
         self.v = v if self.v is None else torch.cat([self.v, v], 2)
         return self.k, self.v
 
 
-def _kind(x: Tensor) -> tuple:
-    return (x.shape[0], x.shape[1], x.shape[3], str(x.dtype), str(x.device))
+def _check_continues(name: str, new: Tensor, old: Tensor) -> None:
+    another = "start a new KVCache() for another batch or layer"
+    same = "all steps need one dtype, so autocast on in all of them or in none"
+    for what, got, held, remedy in (
+        ("B", new.shape[0], old.shape[0], another),
+        ("num_kv_heads", new.shape[1], old.shape[1], another),
+        ("width", new.shape[3], old.shape[3], another),
+        ("dtype", new.dtype, old.dtype, same),
+        ("device", new.device, old.device, "move one with .to(...)"),
+    ):
+        if got != held:
+            raise ValueError(f"{name} has {what} {got}, but the cache holds {what} {held}; {remedy}")
+
+
+def check_cache(cache: KVCache, key: Tensor | None, value: Tensor | None) -> int:
+    """What a layer asks of a cache; returns the number of keys that wait in it."""
+    check_type("cache", cache, KVCache)
+    if key is not None or value is not None:
+        raise ValueError("key and value must not be given with a cache: it keeps the query's own")
+    return cache.length

@@ -50,7 +50,10 @@ class ParameterCount(NamedTuple):
 
 
 class FlopCount(NamedTuple):
-    """FLOPs by part: one multiply-add is 2; softmax is 5 a score (scale, maximum, subtract, exponential, divide)."""
+    """FLOPs by part: one multiply-add is 2; softmax is 5 a score (maximum, subtract, exponential, sum, divide).
+
+    The scale is not counted: multiplied into q, it is one operation a number of q.
+    """
 
     projections: int
     scores: int
@@ -87,19 +90,22 @@ def count_parameters(
     value_dim: int | None = None,
     bias: bool = False,
 ) -> ParameterCount:
-    """The parameters of MultiHeadAttention with the same arguments. Raises ValueError where that does."""
-    g, d_k, d_v = resolve_sizes(d_model, num_heads, num_kv_heads, d_k, d_v)
-    key_dim = d_model if key_dim is None else key_dim
-    value_dim = key_dim if value_dim is None else value_dim
-    check_size("key_dim", key_dim)
-    check_size("value_dim", value_dim)
+    """The parameters of MultiHeadAttention with the same arguments. Raises ValueError where that does.
+
+    >>> count_parameters(512, 8)
+    ParameterCount(w_q=262144, w_k=262144, w_v=262144, w_o=262144, bias=0, per_head=131072)
+    >>> count_parameters(**PRESETS["Llama-3-70B"]._asdict()).total
+    150994944
+    """
     check_flag("bias", bias)
+    sizes = resolve_sizes(d_model, num_heads, num_kv_heads, d_k, d_v, key_dim, value_dim)
+    d_model, h, g, d_k, d_v, key_dim, value_dim = sizes
     return ParameterCount(
-        w_q=d_model * num_heads * d_k,
+        w_q=d_model * h * d_k,
         w_k=key_dim * g * d_k,
         w_v=value_dim * g * d_v,
-        w_o=num_heads * d_v * d_model,
-        bias=(num_heads * d_k + g * d_k + g * d_v + d_model) if bias else 0,
+        w_o=h * d_v * d_model,
+        bias=(h * d_k + g * d_k + g * d_v + d_model) if bias else 0,
         per_head=(d_model + key_dim) * d_k + (value_dim + d_model) * d_v,
     )
 
@@ -118,13 +124,13 @@ def count_flops(
     """FLOPs of one forward pass with T queries and T_k keys (default T), every score computed, without biases.
 
     Raises ValueError for bad sizes.
+
+    >>> count_flops(1, 1024, 512, 8)
+    FlopCount(projections=1610612736, scores=1073741824, softmax=41943040, mix=1073741824, output=536870912)
     """
-    check_size("B", B)
-    check_size("T", T)
-    T_k = T if T_k is None else T_k
-    check_size("T_k", T_k)
-    g, d_k, d_v = resolve_sizes(d_model, num_heads, num_kv_heads, d_k, d_v)
-    h = num_heads
+    B, T = check_size("B", B), check_size("T", T)
+    T_k = check_size("T_k", T if T_k is None else T_k)
+    d_model, h, g, d_k, d_v, *_ = resolve_sizes(d_model, num_heads, num_kv_heads, d_k, d_v)
     return FlopCount(
         projections=2 * B * d_model * (T * h * d_k + T_k * g * (d_k + d_v)),
         scores=2 * B * h * T * T_k * d_k,
@@ -146,17 +152,20 @@ def count_memory(
     dtype: torch.dtype = torch.float32,
 ) -> MemoryCount:
     """Bytes of the weights, of q, k and v, and of one T×T score map a head and sentence (which a fused kernel never
-    stores). Raises ValueError for bad sizes or a dtype that is not a torch.dtype."""
-    check_size("B", B)
-    check_size("T", T)
+    stores). Raises ValueError for bad sizes or a dtype that is not a torch.dtype.
+
+    >>> count_memory(1, 1024, 512, 8)
+    MemoryCount(weights=4194304, qkv=6291456, scores=33554432, kv_cache=4194304)
+    """
+    B, T = check_size("B", B), check_size("T", T)
     if not isinstance(dtype, torch.dtype):
         raise ValueError(f"dtype={short(dtype)} is not a torch.dtype such as torch.float32")
-    g, d_k, d_v = resolve_sizes(d_model, num_heads, num_kv_heads, d_k, d_v)
-    weights = count_parameters(d_model, num_heads, num_kv_heads=g, d_k=d_k, d_v=d_v).total
+    d_model, h, g, d_k, d_v, *_ = resolve_sizes(d_model, num_heads, num_kv_heads, d_k, d_v)
+    weights = count_parameters(d_model, h, num_kv_heads=g, d_k=d_k, d_v=d_v).total
     kv = B * T * g * (d_k + d_v)
     return MemoryCount(
         weights=dtype.itemsize * weights,
-        qkv=dtype.itemsize * (B * T * num_heads * d_k + kv),
-        scores=dtype.itemsize * B * num_heads * T * T,
+        qkv=dtype.itemsize * (B * T * h * d_k + kv),
+        scores=dtype.itemsize * B * h * T * T,
         kv_cache=dtype.itemsize * kv,
     )

@@ -17,11 +17,28 @@ def causal_mask(
     Aligned at the bottom right: the last query sees every key, as a new token sees a whole cache. (The is_causal flag
     of F.scaled_dot_product_attention aligns at the top left; for T_q = T_k both are the same.)
     Raises ValueError for sizes that are not positive whole numbers.
+
+    >>> causal_mask(2, 3).int()
+    tensor([[1, 1, 0],
+            [1, 1, 1]], dtype=torch.int32)
     """
-    check_size("T_q", T_q)
-    T_k = T_q if T_k is None else T_k
-    check_size("T_k", T_k)
+    T_q = check_size("T_q", T_q)
+    T_k = check_size("T_k", T_q if T_k is None else T_k)
+    return lower_right(T_q, T_k, device)
+
+
+def lower_right(T_q: int, T_k: int, device: torch.device | str | None) -> Bool[Tensor, "T_q T_k"]:
+    """causal_mask() of sizes that need no check: a layer's own may be 0."""
     return torch.ones(T_q, T_k, dtype=torch.bool, device=device).tril(T_k - T_q)
+
+
+def square(T_q: int, T_k: int) -> bool:
+    """Whether T_q and T_k are equal; while a program is exported, whether they are so for every length left open."""
+    if torch.compiler.is_exporting():
+        from torch.fx.experimental.symbolic_shapes import statically_known_true
+
+        return statically_known_true(T_q == T_k)
+    return T_q == T_k
 
 
 def padding_mask(lengths: Sequence[int] | Tensor, T: int) -> Bool[Tensor, "B 1 1 T"]:
@@ -29,8 +46,12 @@ def padding_mask(lengths: Sequence[int] | Tensor, T: int) -> Bool[Tensor, "B 1 1
 
     The two axes of size 1 stand for all heads and all queries. A length may be 0: such a sentence attends to nothing.
     Raises ValueError for lengths that are not whole numbers from 0 to T.
+
+    >>> padding_mask([3, 1], 4)[:, 0, 0].int()
+    tensor([[1, 1, 1, 0],
+            [1, 0, 0, 0]], dtype=torch.int32)
     """
-    check_size("T", T)
+    T = check_size("T", T)
     counts = lengths.tolist() if isinstance(lengths, Tensor) else lengths
     if not isinstance(counts, Sequence) or not counts:
         raise ValueError(f"lengths={short(counts)} is not a list or tensor of whole numbers, one a sentence")

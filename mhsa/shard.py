@@ -129,15 +129,8 @@ def run_sharded(layer: MultiHeadAttention, query: Tensor, num_processes: int = 2
     RuntimeError when a process fails or is killed, TimeoutError. However it ends, no process is left.
     """
     check_shares(layer, num_processes)
-    check_inputs(
-        query,
-        query,
-        query,
-        None,
-        widths=(layer.d_model, layer.key_dim, layer.value_dim),
-        num_heads=layer.num_heads,
-        weight=layer.w_o.weight,
-    )
+    widths = layer.d_model, layer.key_dim, layer.value_dim
+    check_inputs(query, None, None, None, widths, layer.num_heads, layer.w_o.weight)
     check_size("query.numel()", query.numel())
     check_size("timeout", timeout)
     with TemporaryDirectory() as name:

@@ -58,7 +58,7 @@ def trace_shapes(batch: int, tokens: int, d_model: int, num_heads: int, *, wrong
     key and value go the same way. wrong_split: by view(B, h, T, d_k) alone. Raises ValueError for bad sizes."""
     check_size("batch", batch)
     check_size("tokens", tokens)
-    _, d_k, _ = resolve_sizes(d_model, num_heads)
+    d_k = resolve_sizes(d_model, num_heads).d_k
     B, T, h = batch, tokens, num_heads
     nbytes = count_memory(B, T, d_model, h).total
     if nbytes >= 2**63:

@@ -302,15 +302,16 @@ def filled():
             (lambda value=value: layer(x, cache=value), ["cache", type(value).__name__, "KVCache"])
             for value in (True, [], {}, KVCache, (None, None))
         ],
-        (lambda: layer(x[:1], cache=filled()), ["num_kv_heads", 1, 2, "KVCache()"]),
-        (lambda: MultiHeadAttention(D, 2)(x, cache=filled()), ["num_kv_heads", 2, 4, 6, 3]),
+        (lambda: layer(x[:1], cache=filled()), ["B 1", "B 2", "KVCache()"]),
+        (lambda: MultiHeadAttention(D, 2)(x, cache=filled()), ["num_kv_heads 2", "num_kv_heads 4", "KVCache()"]),
+        (lambda: filled().append(*[rand(B, H, 1, 5)] * 2), ["k", "width 5", "width 3", "KVCache()"]),
         (lambda: layer(x, cache=filled(), mask=causal_mask(T)), ["mask", (5, 5), (2, 4, 5, 10)]),
         (lambda: KVCache().append(q, v), ["k", (2, 5, 11), "(B, num_kv_heads, T, d)"]),
         (lambda: KVCache().append(q[None], v[None, :, :4]), ["v", (1, 2, 4, 13)]),
         (lambda: KVCache().append(q[None], q[None].float()), ["v", "torch.float32", "k", "torch.float64"]),
         (lambda: KVCache().append(q[None], q[None].to("meta")), ["v", "meta", "k", "cpu"]),
-        (lambda: filled().append(*[rand(B, H, 1, 3)] * 2), ["'torch.float64'", "'torch.float32'"]),
-        (lambda: filled().append(*[rand(B, H, 1, 3, dtype=torch.float32).to("meta")] * 2), ["'meta'", "'cpu'"]),
+        (lambda: filled().append(*[rand(B, H, 1, 3)] * 2), ["dtype torch.float64", "dtype torch.float32", "autocast"]),
+        (lambda: filled().append(*[rand(B, H, 1, 3, dtype=torch.float32).to("meta")] * 2), ["meta", "device cpu"]),
     ],
 )
 def test_caches(call, words):

@@ -23,7 +23,7 @@ OPTIONS = [
     dict(key_dim=17, bias=True),
     dict(value_dim=19),
 ]
-FORMS = [(T, S), (1, S), (T, 1), (1, 1, 1, S), (B, 1, 1, S), (1, H, 1, S), (1, H, T, S), (B, 1, T, S), (B, H, T, S)]
+FORMS = [(T, S), (1, S), (1, 1, 1, S), (B, 1, 1, S), (1, H, 1, S), (1, H, T, S), (B, 1, T, S), (B, H, T, S)]
 each_form = pytest.mark.parametrize("form", FORMS, ids=str)
 
 

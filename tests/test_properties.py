@@ -37,7 +37,7 @@ def masks(draw, B, h, T_q, T_k):
     """None, or a mask of any permitted shape: some rows empty, some full."""
     if draw(st.booleans()):
         return None
-    four = [draw(st.sampled_from([1, n])) for n in (B, h, T_q, T_k)]
+    four = [*(draw(st.sampled_from([1, n])) for n in (B, h, T_q)), T_k]
     shape = draw(st.sampled_from([four, four[2:]]))
     return rand(*shape, seed=draw(st.integers(0, 9))) > draw(st.sampled_from([-1.0, 0.0, 1.0]))
 
