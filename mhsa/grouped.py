@@ -13,7 +13,7 @@ def mean_pool_kv_heads(layer: MultiHeadAttention, num_kv_heads: int) -> MultiHea
     Raises ValueError if num_kv_heads does not divide the heads of keys and values that the layer has.
     """
     check_type("layer", layer, MultiHeadAttention)
-    check_size("num_kv_heads", num_kv_heads)
+    num_kv_heads = check_size("num_kv_heads", num_kv_heads)
     check_divides("num_kv_heads", num_kv_heads, "layer.num_kv_heads", layer.num_kv_heads)
     grouped = deepcopy(layer)  # frozen weights stay frozen
     grouped.num_kv_heads = num_kv_heads

@@ -95,18 +95,6 @@ def test_vmap_and_jvp_work_with_and_without_gradients(grad):
     same(slope, difference / (2 * small), 1e-7)
 
 
-def test_without_gradients_the_weights_take_the_place_of_the_scores(monkeypatch):
-    """One map less in memory."""
-    seen, softmax = [], torch.softmax
-    monkeypatch.setattr(
-        torch, "softmax", lambda scores, dim, out=None: seen.append(out is scores) or softmax(scores, dim, out=out)
-    )
-    for off in (torch.no_grad, torch.enable_grad):
-        with off():
-            attention(*inputs())
-    assert seen == [True, False]
-
-
 @pytest.mark.parametrize("dropout_p", [0.0, 0.5])
 def test_a_query_with_no_key_reads_nothing(dropout_p):
     """Not 1/S of every value (fill of -1e9), not NaN (fill of -inf), not NaN in the next step's gradients."""
@@ -163,6 +151,33 @@ def test_half_precision_loses_only_its_own_rounding(dtype):
     q, k, v = inputs(2, dtype=dtype)
     expected = attention(q.double(), k.double(), v.double())[0]
     same(attention(q, k, v)[0].double(), expected, 4 * eps)
+
+
+@pytest.mark.parametrize("grad", [True, False])
+@pytest.mark.parametrize("masked", [True, False])
+def test_autocast_leaves_scores_and_softmax_in_float32(grad, masked):
+    """In bfloat16 300 · 301 and 300 · 300 are one number, and rows of weights sum to 0.998."""
+    q, k = torch.tensor([[300.0, 0.0]]), torch.tensor([[300.0, 0.0], [301.0, 0.0], [0.0, 1.0]])
+    mask, many = torch.tensor([True, True, False]) if masked else None, inputs(2, dtype=torch.float32)
+    plain = attention(*many)
+    with torch.set_grad_enabled(grad), torch.autocast("cpu", torch.bfloat16):
+        out, weights = attention(q, k, EYE, mask)
+        cast = attention(*many)
+    same(weights, [[0.0, 1.0, 0.0]], 1e-6)
+    assert out.dtype == weights.dtype == torch.float32
+    for got, expected in zip(cast, plain, strict=True):
+        assert torch.equal(got, expected)
+
+
+@pytest.mark.parametrize("dtype, other", [(torch.bfloat16, torch.float32), (torch.float32, torch.bfloat16)])
+def test_mixed_types_which_autocast_permits_give_results_in_the_type_of_q(dtype, other):
+    (q, *_), (_, k, v) = inputs(2, dtype=dtype), inputs(2, dtype=other)
+    with torch.autocast("cpu", torch.bfloat16):
+        out, weights = attention(q, k, v)
+    expected = attention(q.double(), k.double(), v.double())
+    assert out.dtype == weights.dtype == dtype
+    same(out.double(), expected[0], 0.02)
+    same(weights.double(), expected[1], 0.02)
 
 
 @pytest.mark.parametrize("lead", [(), (3,), (2, 3)])

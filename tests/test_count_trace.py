@@ -1,11 +1,24 @@
 """Counts equal what is really held, computed and stored; the trace follows every number of a real tensor."""
 
+import subprocess
+import sys
 from itertools import product
 
 import pytest
 import torch
+from torch.profiler import ProfilerActivity, profile
 
-from mhsa import PRESETS, KVCache, MultiHeadAttention, count_flops, count_memory, count_parameters, trace_shapes
+from mhsa import (
+    PRESETS,
+    KVCache,
+    MultiHeadAttention,
+    count_flops,
+    count_memory,
+    count_parameters,
+    merge_heads,
+    split_heads,
+    trace_shapes,
+)
 
 OPTIONS = [
     dict(),
@@ -116,10 +129,71 @@ def test_sizes_beyond_all_memory_are_refused(sizes):
 
 
 @pytest.mark.parametrize("tokens, h, copies", [(5, 7, ["z = z.contiguous()"]), (5, 1, []), (1, 7, [])])
-def test_one_step_copies_unless_there_is_one_head_or_one_token(tokens, h, copies):
+def test_one_step_only_copies_unless_there_is_one_head_or_one_token(tokens, h, copies):
     steps = trace_shapes(2, tokens, 21, h)
     assert [step.code for step in steps if step.copies] == copies
     assert [step.is_contiguous for step in steps if step.code == "z = z.transpose(1, 2)"] == [not copies]
+
+
+def test_every_step_says_what_it_is():
+    steps = trace_shapes(2, 5, 21, 7)
+    layout = ["layout"]
+    kinds = ["input", "product", *2 * layout, "product", "softmax", "product", *3 * layout, "product"]
+    assert [step.kind for step in steps] == kinds
+    assert [step.has_heads for step in steps] == [False] + 9 * [True] + [False]
+
+
+@pytest.mark.parametrize(
+    "sizes, copied",
+    [
+        ((1, 5, 21, 7), [("z",)]),
+        ((2, 5, 21, 7), [("q", "k"), ("v",), ("z",)]),
+        ((3, 5, 21, 21), [("q", "k"), ("v",), ("z",)]),
+        ((2, 1, 21, 7), []),
+        ((2, 5, 21, 1), []),
+        ((2, 2**18, 12288, 96), [("q", "k"), ("v",), ("z",)]),
+    ],
+)
+def test_products_of_several_sentences_copy_what_they_multiply(sizes, copied):
+    assert [step.copied for step in trace_shapes(*sizes) if step.copied] == copied
+
+
+def test_the_wrong_split_leaves_heads_that_no_product_must_copy():
+    assert [step.copied for step in trace_shapes(2, 5, 21, 7, wrong_split=True) if step.copied] == [("z",)]
+
+
+def copies_in_a_profile(run):
+    with profile(activities=[ProfilerActivity.CPU]) as record, torch.no_grad():
+        run()
+    return sum(event.count for event in record.key_averages() if event.key == "aten::copy_")
+
+
+@pytest.mark.parametrize("B, T, h", list(product((1, 2, 3), (1, 5), (1, 3))))
+def test_as_many_copies_as_a_profiler_sees(B, T, h):
+    """In plain products, and in the layer's own; torch's fused kernel needs none."""
+    layer, x = MultiHeadAttention(33 * h, h), torch.randn(B, T, 33 * h)
+    q, k, v = (split_heads(w(x), h) for w in (layer.w_q, layer.w_k, layer.w_v))
+    counted = sum(len(step.copied) for step in trace_shapes(B, T, 33 * h, h))
+    assert copies_in_a_profile(lambda: merge_heads(torch.softmax(q @ k.mT, -1) @ v)) == counted
+    assert copies_in_a_profile(lambda: layer(x, need_weights=True)) == counted
+    assert copies_in_a_profile(lambda: layer(x)) == 0
+
+
+def test_the_trace_loads_no_compiler():
+    """A dispatch mode would count copies too, and load torch._dynamo: 40 MB in every student's kernel."""
+    script = "import sys, mhsa; mhsa.trace_shapes(2, 5, 12, 4); print('torch._dynamo' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", script], text=True) == "False\n"
+
+
+def test_the_trace_needs_gradients_off_or_on_and_draws_no_random_numbers():
+    plain = trace_shapes(2, 5, 21, 7)
+    torch.manual_seed(3)
+    expected = torch.rand(5)
+    torch.manual_seed(3)
+    for off in (torch.no_grad, torch.inference_mode):
+        with off():
+            assert trace_shapes(2, 5, 21, 7) == plain
+    assert torch.equal(torch.rand(5), expected)
 
 
 @pytest.mark.parametrize("B, T, h, d", [(2, 5, 3, 2), (3, 1, 2, 5), (1, 4, 1, 3)])
@@ -151,8 +225,8 @@ def test_where_knows_no_place_for_a_score_and_refuses_one_outside():
 def test_a_shape_too_large_for_memory_is_traced_all_the_same():
     """2**36 tokens of 12,288 numbers; strides, copies and FLOPs as for a small one."""
     large, small = (trace_shapes(n, n, 12288, 96) for n in (2**18, 2))
-    assert [(step.code, step.copies, step.is_contiguous) for step in large] == [
-        (step.code, step.copies, step.is_contiguous) for step in small
+    assert [(step.code, step.copied, step.is_contiguous) for step in large] == [
+        (step.code, step.copied, step.is_contiguous) for step in small
     ]
     steps = {step.code: step for step in large}
     assert steps["q = q.transpose(1, 2)"].strides == (2**18 * 12288, 128, 12288, 1)

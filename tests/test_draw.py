@@ -75,6 +75,38 @@ def test_a_head_is_named_with_its_columns():
     assert not [word for word in words(draw_heads(tokens, weights)) if word.startswith("columns")]
 
 
+def test_other_queries_than_keys_are_drawn_whole():
+    """A decoder's step has one query; cross-attention reads another sentence."""
+    rows = [[0.11, 0.12, 0.13, 0.64], [0.21, 0.22, 0.23, 0.34], [0.31, 0.32, 0.33, 0.04]]
+    svg = draw_heads(["a", "b", "c"], [rows] * 2, ["w", "x", "y", "z"], allowed=[[True] * 4, [True] * 4, [False] * 4])
+    parts = cells(svg)
+    assert len(parts) == 2 * 12 and "c reads most: head 0 y 0.33" in describe(svg)
+    for q, k, token, key in ((0, 3, "a", "z"), (1, 2, "b", "y")):
+        cell = parts[f"head 1: {token} (query) reads {key} (key), weight {rows[q][k]}"]
+        assert cell.get("data-key") == f"{q},{k} 1:{q},{k}" and cell.find(f"{SVG}text").text == f"{rows[q][k]}"
+    assert "head 1: c may not read z" in parts
+    assert [word for word in words(svg) if word in ("a", "b", "c", "w", "x", "y", "z")] == list("wxyzabc" * 2)
+
+
+@pytest.mark.parametrize(
+    "tokens, weights, keys, said",
+    [
+        ("abc", [[[0.2, 0.3, 0.5]]], None, r"weights\[0\] is 1 × 3, but there are 3 queries and 3 keys"),
+        ("abc", [[[0.1, 0.2, 0.3, 0.4]] * 3], None, r"weights\[0\] is 3 × 4, but there are 3 queries and 3 keys"),
+        ("ab", [[[0.5, 0.5]] * 2, [[0.5, 0.5], [1.0]]], None, r"weights\[1\] is 2 × 1 or 2, but"),
+        ("a", [[[0.5, 0.5]]], "xyz", "is 1 × 2, but there are 1 queries and 3 keys"),
+    ],
+)
+def test_names_and_weights_that_differ_in_number_are_refused(tokens, weights, keys, said):
+    with pytest.raises(ValueError, match=said):
+        draw_heads([*tokens], weights, None if keys is None else [*keys])
+
+
+def test_a_mask_of_another_shape_is_refused():
+    with pytest.raises(ValueError, match="allowed is 1 × 2, but there are 2 queries and 2 keys"):
+        draw_heads(["a", "b"], [[[0.5, 0.5]] * 2], allowed=[[True, False]])
+
+
 @pytest.mark.parametrize("h", [1, 7, 16, 17, 64])
 def test_every_head_is_drawn_inside_the_picture(h):
     svg = draw_heads(["Mia", "lost", "her", "keys"], [[[0.25] * 4] * 4] * h)

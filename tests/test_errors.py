@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 import torch
-from helpers import each_path, rand
+from helpers import each_path, first, rand
 from torch import nn
 
 from mhsa import (
@@ -48,7 +48,23 @@ def refused(call, *words):
         assert re.search(rf"(?<![\w.]){re.escape(word)}(?!\w|\.\d)", said), f"{word!r} is missing: {said}"
 
 
-@pytest.mark.parametrize("value", [0, -7, 3.0, True, "3", None, [3], torch.tensor(3)], ids=str)
+BAD_SIZES = [
+    0,
+    -7,
+    3.0,
+    True,
+    "3",
+    None,
+    [3],
+    torch.tensor(3),
+    np.bool_(True),
+    np.float64(4),
+    np.int64(-7),
+    np.array(3),
+]
+
+
+@pytest.mark.parametrize("value", BAD_SIZES, ids=repr)
 @pytest.mark.parametrize("name", SIZES)
 def test_sizes(name, value):
     """3.0 would fail much later, True would pass as 1, and 0 as "not given"."""
@@ -61,6 +77,37 @@ def test_sizes(name, value):
         assert message(MultiHeadAttentionLoop, **sizes) == expected
     if name in ("d_model", "d_k", "d_v"):
         assert message(SingleHeadAttention, **{"d_model": 12, name: value}) == expected
+
+
+@pytest.mark.parametrize("whole", [np.int32, np.int64, np.uint8, np.int8], ids=lambda t: t.__name__)
+def test_sizes_may_come_from_numpy(whole):
+    """A sweep over np.arange gives such. Kept as they are, 8-bit numbers would overflow in the first product."""
+    given = dict(num_heads=6, num_kv_heads=3, d_k=11, d_v=13, key_dim=17, value_dim=19)
+    cast = {name: whole(n) for name, n in given.items()}
+    m = MultiHeadAttention(whole(30), **cast)
+    assert [getattr(m, name) for name in given] == [*given.values()]
+    assert all(type(value) is int for value in (m.d_model, *(getattr(m, name) for name in given)))
+    assert m(rand(B, T, 30).float(), rand(B, S, 17).float(), rand(B, S, 19).float()).shape == (B, T, 30)
+    loop = MultiHeadAttentionLoop(whole(30), whole(6), d_v=whole(7))
+    assert loop.d_k == 5 and loop.w_o.in_features == 42 and SingleHeadAttention(whole(30), whole(11)).d_v == 11
+    assert count_parameters(whole(30), **cast) == count_parameters(30, **given)
+    shared = dict(num_heads=6, d_k=11)
+    for count in (count_flops, count_memory):
+        large, small = (count(w(99), w(101), w(30), **{n: w(v) for n, v in shared.items()}) for w in (whole, int))
+        assert large == small and type(large.total) is int
+    assert torch.equal(causal_mask(whole(3), whole(5)), causal_mask(3, 5))
+    assert torch.equal(padding_mask([whole(2), whole(0)], whole(3)), padding_mask([2, 0], 3))
+    assert torch.equal(padding_mask(list(np.array([2, 0]).astype(whole)), 3), padding_mask([2, 0], 3))
+    assert torch.equal(split_heads(x, whole(3)), split_heads(x, 3))
+    traced = trace_shapes(whole(B), whole(T), whole(30), whole(6))
+    assert traced == trace_shapes(B, T, 30, 6) and traced[3].where(whole(1), whole(4), whole(29)) == ((1, 5, 4, 4), 299)
+
+
+def test_probabilities_and_scales_may_come_from_numpy():
+    m = MultiHeadAttention(D, H, dropout=np.float32(0.25))
+    assert m.dropout == 0.25 and type(m.dropout) is float and first(m(x, need_weights=True)).shape == x.shape
+    for got, expected in zip(attention(q, k, v, scale=np.float32(0.5)), attention(q, k, v, scale=0.5), strict=True):
+        assert torch.equal(got, expected) and got.dtype == torch.float64
 
 
 @pytest.mark.parametrize(
@@ -97,14 +144,14 @@ def test_heads_that_do_not_divide_something_else():
     refused(lambda: count_parameters(12, 4, num_kv_heads=8), "num_kv_heads=8", "num_heads=4", "1, 2, 4")
 
 
-@pytest.mark.parametrize("value", [1, 1.5, -0.1, float("nan"), "0.1", True, None], ids=str)
+@pytest.mark.parametrize("value", [1, 1.5, -0.1, float("nan"), "0.1", True, None, np.bool_(False)], ids=str)
 def test_dropout(value):
     expected = f"={value!r} is not a probability from 0 up to, but not including, 1"
     assert message(MultiHeadAttention, D, H, dropout=value) == "dropout" + expected
     assert message(attention, q, k, v, dropout_p=value) == "dropout_p" + expected
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), "0.5", [1], 1j, torch.ones(3)], ids=str)
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "0.5", [1], 1j, torch.ones(3), True], ids=str)
 def test_scale(value):
     refused(lambda: attention(q, k, v, scale=value), "scale", "finite", "float")
 
@@ -245,6 +292,38 @@ def test_masks_of_the_wrong_shape(m, shape, need_weights):
     """A 3-D mask could be one a sentence or one a head; a (B, T_k) mask would pass for (T_q, T_k) where B = T_q."""
     mask = torch.ones(shape).bool()
     refused(lambda: m(x, mask=mask, need_weights=need_weights), "mask", shape, "(T_q, T_k)")
+
+
+@each_layer
+@each_path
+@pytest.mark.parametrize("mask", [padding_mask([5, 3], T).mT, torch.ones(T, 1).bool(), torch.ones(1, 1, 1, 1).bool()])
+def test_a_mask_over_the_queries_is_refused(m, mask, need_weights):
+    """It broadcasts: real tokens would read the filling, and the filling nothing."""
+    refused(
+        lambda: m(x, mask=mask, need_weights=need_weights), "mask", tuple(mask.shape), "5 keys", "queries", "mask.mT"
+    )
+
+
+@each_layer
+@each_path
+def test_a_mask_over_a_single_key_is_none_of_that(m, need_weights):
+    shut = torch.zeros(T, 1).bool()
+    out = first(m(x, y[:, :1], mask=shut, need_weights=need_weights))
+    assert not out.any() and first(m(x, y[:, :0], mask=shut[:, :0], need_weights=need_weights)).shape == out.shape
+
+
+def test_a_token_after_a_cache_has_many_keys():
+    cache = filled()
+    refused(lambda: layer(x[:, :1], cache=cache, mask=torch.ones(1, 1).bool()), "mask", (1, 1), "6 keys")
+
+
+def test_two_axes_are_always_queries_and_keys():
+    """A tokenizer's (B, T) fits by chance where B = T, as the docstring says; two new axes make it a padding mask."""
+    square, kept = torch.cat([x, x, x[:1]])[:T], torch.arange(T) < torch.tensor([[5], [3], [1], [4], [2]])
+    assert square.shape[:2] == kept.shape == (T, T) and "mask[:, None, None]" in MultiHeadAttention.forward.__doc__
+    as_rows, as_padding = (layer(square, mask=mask) for mask in (kept, kept[:, None, None]))
+    assert torch.equal(as_padding, layer(square, mask=padding_mask([5, 3, 1, 4, 2], T)))
+    assert torch.equal(as_rows, layer(square, mask=kept.expand(T, 1, T, T))) and not torch.allclose(as_rows, as_padding)
 
 
 def test_the_message_tells_how_to_add_the_missing_axis():

@@ -106,6 +106,44 @@ def test_the_copy_is_seen_as_a_reordering(T, h, copies):
         assert before[:6] == [0, 1, 2, 3, 8, 9] and after == list(range(32))
 
 
+def test_what_a_product_copies_is_said():
+    """With one sentence nothing; with two the heads of q, k and v have no common stride."""
+    for batch, scores, mix in ((1, "no", "no"), (2, "q and k", "v")):
+        explorer = explore.shapes(batch, 4, 8, 2, step=5)
+        for step, copied in ((5, scores), (7, mix)):
+            explorer.state.step = step
+            texts = [text.text for text in ElementTree.fromstring(explorer.view.svg).iter(TEXT)]
+            assert texts[texts.index("copied") + 1] == copied
+            first = "" if copied == "no" else f"; {copied} copied first"
+            assert f"Memory: new numbers{first}." in describe(explorer.view.svg)
+            assert f"memory after step {step}: new numbers{first}" in texts
+            assert ("copied" in describe(explorer.view.svg)) == (copied != "no")
+
+
+@pytest.mark.parametrize("wrong_split", [False, True])
+def test_steps_are_counted_not_typed(wrong_split):
+    names = [step.name for step in trace_shapes(2, 3, 10, 5, wrong_split=wrong_split)]
+    explorer = explore.shapes(wrong_split=wrong_split)
+    assert list(controls(explorer)["step"].options) == list(range(1, len(names) + 1))
+    assert controls(explorer)["play the steps"].max == len(names)
+    for number, name in enumerate(names, start=1):
+        explorer.state.step = number
+        assert f"step {number} of {len(names)}: {name}. " in describe(explorer.view.svg)
+
+
+def test_the_other_split_stays_with_the_same_tensor():
+    """By name where both have the step; the right split's two steps answer the wrong one's single one."""
+    right, wrong = (
+        [step.name for step in trace_shapes(2, 3, 10, 5, wrong_split=wrong_split)] for wrong_split in (False, True)
+    )
+    for number, name in enumerate(right, start=1):
+        explorer = explore.shapes(step=number)
+        explorer.state.wrong_split = True
+        assert wrong[explorer.state.step - 1] == (name if name in wrong else "wrong split")
+        explorer.state.wrong_split = False
+        assert right[explorer.state.step - 1] == (name if name in wrong else "heads forward")
+
+
 def lit(svg, key):
     parts = [part for part in ElementTree.fromstring(svg).iter() if part.get("data-key") == key]
     return [part.get("aria-label") for part in parts]

@@ -17,6 +17,7 @@ from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from mhsa.count import count_flops, count_memory
+from mhsa.explicit import attend_lean
 from mhsa.heads import split_heads
 from mhsa.layers import MultiHeadAttention, MultiHeadAttentionLoop
 
@@ -81,7 +82,7 @@ def contestants(
         "ours": lambda: ours(x),
         "ours, causal": lambda: ours(x, is_causal=True),
         "ours, weights": lambda: ours(x, need_weights=True)[0],
-        "looped": lambda: loop.w_o(torch.cat([head(x) for head in loop.heads], -1)),  # one map at a time
+        "looped": lambda: loop.w_o(torch.cat([_one_head(head, x) for head in loop.heads], -1)),  # one map at a time
         "torch": lambda: theirs(x, x, x, need_weights=False)[0],
         "torch, weights": lambda: theirs(x, x, x, average_attn_weights=False)[0],
     }
@@ -93,6 +94,11 @@ def contestants(
         name: _with_backward(forward, [x, *layers.get(name, ours).parameters()], [x])
         for name, forward in forwards.items()
     } | {"floor": _with_backward(floor, ready, results)}
+
+
+def _one_head(head: Any, x: Tensor) -> Tensor:
+    """As lean as "ours, weights": what differs is how many maps live at once."""
+    return attend_lean(head.w_q(x), head.w_k(x), head.w_v(x), None, head.d_k**-0.5, 0.0)[0]
 
 
 def _floor(ours: MultiHeadAttention, x: Tensor) -> tuple[Callable[[], Any], list[Tensor], list[Tensor]]:

@@ -36,8 +36,12 @@ class Stage(NamedTuple):
     @property
     def memory(self) -> str:
         """A step computes numbers, copies them, or looks at the same memory in another way."""
-        is_new = self.step.flops or self.step.code == "x"
-        return "new" if is_new else "copied" if self.step.copies else "same"
+        return "new" if self.step.kind != "layout" else "copied" if self.step.copies else "same"
+
+    @property
+    def copied_first(self) -> str:
+        """What a product copied before it multiplied: "q and k", or nothing."""
+        return " and ".join(self.step.copied) if self.memory == "new" else ""
 
 
 def spread(values: Iterable[int], count: int, size: float) -> tuple[dict[int, float], list[float], float]:

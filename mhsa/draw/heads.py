@@ -12,8 +12,8 @@ WIDTH, GAP, HEADER = 940, 16, 26
 def draw_heads(
     tokens: Sequence[str],
     weights: Sequence[Sequence[Sequence[float]]],
-    *,
     keys: Sequence[str] | None = None,
+    *,
     allowed: Sequence[Sequence[bool]] | None = None,
     d_k: int | None = None,
     chosen: tuple[int, int, int] | None = None,
@@ -29,12 +29,13 @@ def draw_heads(
     """
     keys = tokens if keys is None else keys
     h = len(weights)
-    for i, rows in enumerate(weights):
-        shape = len(rows), len(rows[0]) if rows else 0
-        if shape != (len(tokens), len(keys)) or any(len(row) != len(keys) for row in rows):
+    maps: list[tuple[str, Sequence[Sequence[object]]]] = [(f"weights[{i}]", rows) for i, rows in enumerate(weights)]
+    for name, rows in maps + ([] if allowed is None else [("allowed", allowed)]):
+        lengths = sorted({len(row) for row in rows})
+        if len(rows) != len(tokens) or lengths != [len(keys)]:
             raise ValueError(
-                f"weights[{i}] is {shape[0]} × {shape[1]}, but there are {len(tokens)} queries and {len(keys)} keys; "
-                "name every row in tokens and every column in keys"
+                f"{name} is {len(rows)} × {' or '.join(map(str, lengths)) or 0}, but there are {len(tokens)} queries "
+                f"and {len(keys)} keys; name every row in tokens and every column in keys"
             )
     gutter = 12 + 8 * max(map(len, tokens)) if h <= 16 else 0  # room for the words
     largest = {1: 56, 2: 44}.get(h, 38 if h <= 8 else 30 if h <= 16 else 13)

@@ -16,6 +16,11 @@ MEMORY = {
 }
 
 
+def what_happened(stage: Stage) -> str:
+    first = f"; {stage.copied_first} copied first" if stage.copied_first else ""
+    return MEMORY[stage.memory] + first
+
+
 class Strip(NamedTuple):
     """The cells in the order of memory, in lines: x and line by key; "…" at gaps; the width of a cell."""
 
@@ -50,7 +55,7 @@ def memory_height(stages: Sequence[Stage], i: int) -> float:
 def draw_memory(stages: Sequence[Stage], current: int, top: float) -> Svg:
     """The memory of a stage; if it was copied, above it that of the stage before, with lines to the new places."""
     stage, after = stages[current], _strip(stages[current])
-    parts = [text(f"memory after step {current + 1}: {MEMORY[stage.memory]}", 0, 24, size=12, font_weight="600")]
+    parts = [text(f"memory after step {current + 1}: {what_happened(stage)}", 0, 24, size=12, font_weight="600")]
     below = 30.0
     if stage.memory == "copied":
         before = _strip(stages[current - 1])

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from mhsa.draw.cells import MARGIN, ROOM, TALL, WIDE, Cell, Stage, cell_color, draw_cell, spread
-from mhsa.draw.memory import MEMORY, draw_memory, memory_height
+from mhsa.draw.memory import draw_memory, memory_height, what_happened
 from mhsa.draw.svg import INK, LINE, MUTED, PAPER, Svg, el, keyed, picture, text
 
 GUTTER, HEADER = 50, 36  # room for names left of a table and above it
@@ -57,7 +57,7 @@ def draw_shapes(stages: Sequence[Stage], current: int, words: Sequence[str], abo
     title = f"Split and merge, step {current + 1} of {len(stages)}: {stage.step.name}"
     desc = (
         f"{stage.step.code}. Shape {stage.step.shape}, strides {stage.step.strides}. Memory: "
-        f"{MEMORY[stage.memory]}. {about} {' '.join(notes)}"
+        f"{what_happened(stage)}. {about} {' '.join(notes)}"
     )
     return picture(
         ROOM + 2 * MARGIN,
@@ -155,7 +155,7 @@ def _facts(stage: Stage, current: int, top: float, about: str) -> Svg:
         ("shape", f"{stage.step.shape} = ({', '.join(stage.axes)})", MARGIN, 54),
         ("strides", stage.step.strides, 450, 54),
         ("contiguous", "yes" if stage.step.is_contiguous else "no", MARGIN, 74),
-        ("copied", "YES" if stage.memory == "copied" else "no", 170, 74),
+        ("copied", "YES" if stage.memory == "copied" else stage.copied_first or "no", 170, 74),
         ("bytes", f"{stage.step.nbytes:,}", 290, 74),
         ("FLOPs", f"{stage.step.flops:,}", 500, 74),
     ]

@@ -21,6 +21,12 @@ WIDTHS = (4, 6, 8, 12, 16, 24, 48, 768, 12288)
 MOST = 64  # elements that are drawn
 
 
+@lru_cache
+def step_names(wrong_split: bool) -> list[str]:
+    """They are the same for all sizes."""
+    return [step.name for step in trace_shapes(1, 1, 1, 1, wrong_split=wrong_split)]
+
+
 class ShapesState(TiedHeads):
     """The sizes, the step shown (from 1), and whether the split is the wrong one."""
 
@@ -34,11 +40,11 @@ class ShapesState(TiedHeads):
         self.observe(self._stay, names="wrong_split")
 
     def _stay(self, change):
-        """The wrong split is one step shorter: stay with the same tensor."""
-        if change["new"] and self.step > 3:
-            self.step -= 1
-        elif not change["new"] and self.step >= 3:
-            self.step += 1
+        """The wrong split has fewer steps: stay with the same tensor."""
+        before, after = step_names(change["old"]), step_names(change["new"])
+        first = next(number for number, (a, b) in enumerate(zip(before, after), start=1) if a != b)
+        if self.step >= first:
+            self.step = max(first, self.step + len(after) - len(before))
 
 
 class Drawn(NamedTuple):
@@ -114,7 +120,7 @@ def element_cells(steps: list[Step], some: Drawn) -> list[list[Cell]]:
         for i, (step, place) in enumerate(zip(steps, places)):
             if place:
                 index, offset = place
-                head = None if step.code == "x" or step.code.startswith("out") else c // step.d_k
+                head = c // step.d_k if step.has_heads else None
                 label = f"{word}, column {c}: {list(index)}, offset {offset}. In step {way}"
                 cells[i].append(Cell(f"{b},{t},{c}", index, offset, str((b * T + t) * d_model + c), word, head, label))
     return cells
@@ -142,9 +148,13 @@ def about(stage: Stage, named: list[str]) -> str:
         "split the columns": "Each row is cut into one piece for each head. Only shape and strides are new.",
         "heads forward": f"Two strides change places. Every head holds {', '.join(named)}.",
         "wrong split": "With one head or one token this split is not wrong: nothing mixes.",
-        "scores": "One map for each head. A score belongs to a query and a key, so no single element of q is here.",
+        "scores": (
+            "One map for each head. A product takes its matrices at equal distances in memory: it copied q and k first."
+            if step.copied
+            else "One map for each head. A score belongs to a query and a key, so no single element of q is here."
+        ),
         "weights": "The softmax of each row, in new memory.",
-        "mix the values": "The product writes its numbers head by head.",
+        "mix the values": "v copied first. " * bool(step.copied) + "The product writes its numbers head by head.",
         "heads back": (
             "Contiguous: with one head or one token there is nothing to reorder."
             if step.is_contiguous
@@ -182,11 +192,11 @@ def shapes(
     state = ShapesState(
         batch=batch, tokens=tokens, d_model=d_model, num_heads=num_heads, step=step, wrong_split=wrong_split
     )
-    last = lambda: 10 if state.wrong_split else 11  # noqa: E731
+    last = lambda: len(step_names(state.wrong_split))  # noqa: E731
     length, width, heads, batches, steps = (
         Choices(options=[1], description=name) for name in ("T", "d_model", "heads", "B", "step")
     )
-    play = Play(min=1, max=11, interval=1500, show_repeat=False, description="play the steps")
+    play = Play(min=1, max=last(), interval=1500, show_repeat=False, description="play the steps")
     wrong = Checkbox(description="wrong split", indent=False)
     tie(state, "batch", batches, options=lambda: sorted({*BATCHES, state.batch}))
     tie(state, "tokens", length, options=lambda: sorted({*LENGTHS, state.tokens}))
