@@ -24,6 +24,7 @@ DECODED = """images => Promise.allSettled(images.map(image => image.decode()))
 FILLS = """pictures => pictures.flatMap(svg => [...svg.querySelectorAll(':scope > text')].map(
     text => [text, svg.querySelector(':scope > rect')].map(part => getComputedStyle(part).fill)))"""
 PICTURE = ".mhsa-picture svg"
+IS_SWITCH = "control => control.type === 'checkbox' || !!control.closest('.widget-toggle-buttons')"
 
 
 @pytest.fixture(scope="module")
@@ -100,15 +101,16 @@ def use(page, widget) -> None:
         for question in questions:
             answer(page, question)
         says(widget, f"{len(questions)} of {len(questions)} answered")
+    elif "mhsa-explorer" in widget.get_attribute("class"):
+        controls = widget.query_selector_all(":is(.noUi-handle, select, input, button):visible")
+        switches = [control for control in controls if control.evaluate(IS_SWITCH)]  # first: other controls need some
+        for control in switches + [control for control in controls if control not in switches]:
+            move(page, widget, control)
+        point(page, widget)
     elif rows:
         fill_in(page, widget, rows)
-    elif button(widget, "Start over"):
-        use_board(page, widget)
     else:
-        controls = widget.query_selector_all(":is(.noUi-handle, select, input, button):visible")
-        for control in sorted(controls, key=lambda control: control.get_attribute("type") != "checkbox"):
-            move(page, widget, control)  # boxes first: some change nothing in other places
-        point(page, widget)
+        use_board(page, widget)
 
 
 def move(page, explorer, control) -> None:
@@ -122,6 +124,8 @@ def move(page, explorer, control) -> None:
     elif kind == "checkbox":
         new_picture(page, explorer, control, "Space")
         new_picture(page, explorer, control, "Space")
+    elif control.evaluate("control => control.matches('.mod-active')"):
+        return  # chosen already
     elif kind == "text":
         control.fill("Boats left the quiet bank")
         new_picture(page, explorer, control, "Enter")
