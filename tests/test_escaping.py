@@ -79,7 +79,7 @@ def real_heads(w, tokens=6):
     weights, score = np.full((2, 3, tokens, tokens), 1 / tokens), np.linspace(0, 1, 6).reshape(2, 3)
     scores = {name: score for name in PATTERNS}
     return draw_real_heads(
-        (w[:6] * 5)[:tokens], weights, thumbnails(weights), scores, [["self", "", "next"]] * 2, 1, 2, w[6]
+        (w[:6] * 5)[:tokens], weights, thumbnails(weights), scores, [["self", "", "next"]] * 2, 1, 2, w[6], query=3
     )
 
 
