@@ -175,7 +175,7 @@ def main() -> None:
     report = run_in_group(layer, query)
     if dist.get_rank() == 0:
         print(
-            f"B=1, T=128, d_model=512, h=8, float32: {nbytes:,} bytes of weights\n{report}\n"
+            f"B=1, T=128, d_model=512, h=8, float32: {nbytes:,} bytes of parameters\n{report}\n"
             f"largest difference from one process: {(report.out - alone).abs().max():.0e}"
         )
     leave(0)

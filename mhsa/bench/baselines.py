@@ -1,6 +1,6 @@
 """Who is measured: ours, torch's and the floor, each as a call that runs one pass of a layer.
 
-All contestants do self-attention on one input with the same weights and biases. "f" (forward) is eval mode without
+All contestants do self-attention on one input with the same parameters. "f" (forward) is eval mode without
 gradients, where nn.MultiheadAttention takes its own compiled fast path if h is even; "f+b" (and backward) is training
 mode, with gradients of the input and of every parameter. The floor is the work that cannot be left out, each piece on
 inputs that lie ready: four matrix products and the fused kernel, with no split, merge or check between them.

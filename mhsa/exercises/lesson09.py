@@ -89,8 +89,8 @@ MERGE_BLOCKS = Exercise(
         ),
         (
             lambda out_a, top_a, sum_a, out_b, top_b, sum_b: out_a / sum_a + out_b / sum_b,
-            "You divide each block by its own sum. The weights of a row then sum to 2: divide once, by the sum over "
-            "all.",
+            "You divide each block by its own sum. The attention weights of a row then sum to 2: divide once, by the "
+            "sum over all.",
         ),
         (
             lambda out_a, top_a, sum_a, out_b, top_b, sum_b: (
@@ -107,7 +107,7 @@ MERGE_BLOCKS = Exercise(
                 out_a * (top_a - torch.maximum(top_a, top_b)).exp()
                 + out_b * (top_b - torch.maximum(top_a, top_b)).exp()
             ),
-            "The sum over all keys is right, but the weights of a row do not sum to 1 yet. What is missing?",
+            "The sum over all keys is right, but the attention weights of a row do not sum to 1 yet. What is missing?",
         ),
         (
             lambda out_a, top_a, sum_a, out_b, top_b, sum_b: (

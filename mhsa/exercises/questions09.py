@@ -22,7 +22,7 @@ QUESTIONS = (
             ),
             Option(
                 "The kernel that runs",
-                "With weights the steps run one by one, without them as one kernel: section 1.",
+                "If attention weights are asked for, the steps run one by one, else as one kernel: section 1.",
                 True,
             ),
             Option(
