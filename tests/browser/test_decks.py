@@ -44,7 +44,7 @@ def deck(lab, file):
 
 def test_a_deck_goes_step_by_step(deck):
     question = deck.get_by_text("Which two tokens get the highest score from")
-    code, answer = deck.get_by_text("scores = q @ k.T").first, deck.get_by_text("scores (4, 4) = (T_q, T_k)")
+    code, answer = deck.get_by_text("scores = q @ k.mT").first, deck.get_by_text("scores (4, 4) = (T_q, T_k)")
     assert deck.get_by_role("heading", name="1 · One head").is_visible() and not question.is_visible()
     for _ in range(50):
         if question.is_visible():
@@ -57,10 +57,10 @@ def test_a_deck_goes_step_by_step(deck):
     assert seen == [[True, False, False], [True, True, False], [True, True, True]]
 
     deck.keyboard.press("ArrowDown")
-    assert deck.get_by_role("heading", name="4. Weights").is_visible()
+    assert deck.get_by_role("heading", name="4. Attention weights").is_visible()
     assert deck.locator("math:visible").count() >= 1  # drawn by the browser
     deck.reload()
-    assert deck.get_by_role("heading", name="4. Weights").is_visible()
+    assert deck.get_by_role("heading", name="4. Attention weights").is_visible()
     deck.keyboard.press("ArrowUp")
     assert deck.get_by_role("heading", name="3. Scores").is_visible()
 
