@@ -41,28 +41,39 @@ def height(cell: NotebookNode) -> int:
     return len(lines) + 1
 
 
+def is_skipped(cell: NotebookNode, before: NotebookNode, section: str) -> bool:
+    """What a class does itself, imports, and assertions about what differs from run to run."""
+    if section == "## Quiz":
+        return True
+    imports = before.cell_type == "markdown" and before.source.startswith("# ")  # the lesson's title
+    checks = "nbval-ignore-output" in before.metadata.get("tags", [])
+    return cell.cell_type == "code" and (section == "## Exercises" or imports or checks)
+
+
+def slide_type(cell: NotebookNode, before: NotebookNode, used: int) -> str:
+    """Of a cell that is shown; used: how many lines stand on the slide so far."""
+    if cell.cell_type == "markdown" and cell.source.startswith(("# ", "## ")):
+        return "slide"
+    if cell.source.startswith("### "):  # an exercise or a question to think about
+        return "subslide"
+    if "**Predict.**" in cell.source:
+        return "-" if before.source.startswith("## ") else "subslide"
+    answers = "**Predict.**" in before.source  # question and answer stay together, always
+    return "fragment" if answers or used <= 3 or used + height(cell) <= LINES else "subslide"
+
+
 def slide_types(cells: list[NotebookNode]) -> list[str]:
     """slide, subslide, fragment or skip for each cell; "-" stays with the cell before."""
-    types, section, used = [], "", 0
-    for i, cell in enumerate(cells):
-        text, is_code = cell.source, cell.cell_type == "code"
-        before = cells[i - 1].source if i else ""
-        if i == 0 or text.startswith("## "):
-            kind, section = "slide", text.splitlines()[0]
-        elif text.startswith("### "):  # an exercise or a question to think about
-            kind = "subslide"
-        elif "**Predict.**" in text:
-            kind = "-" if before.startswith("## ") else "subslide"
-        elif "**Predict.**" in before or used <= 3 or used + height(cell) <= LINES:
-            kind = "fragment"  # question and answer stay together, always
+    types, section, used, before = [], "", 0, new_markdown_cell()
+    for cell in cells:
+        if cell.source.startswith("## "):
+            section = cell.source.splitlines()[0]
+        if is_skipped(cell, before, section):
+            types.append("skip")
         else:
-            kind = "subslide"
-        checks = is_code and "nbval-ignore-output" in cells[i - 1].metadata.get("tags", [])
-        if section == "## Quiz" or (section == "## Exercises" and is_code) or (i == 1 and is_code) or checks:
-            kind = "skip"  # what a class does itself, imports, assertions
-        else:
-            used = height(cell) + (used if kind in ("-", "fragment") else 0)
-        types.append(kind)
+            types.append(slide_type(cell, before, used))
+            used = height(cell) + (used if types[-1] in ("-", "fragment") else 0)
+        before = cell
     return types
 
 
