@@ -27,7 +27,7 @@ FREE_OUTPUT = {
     ],
     "09_fast_attention": [
         "@torch.no_grad()",
-        "tokens = [256, 512, 1024, 2048, 4096]",
+        "tokens = [256, 512, 1024, 2048]",
         "def draw(values, scale, ylabel, alt):",
         "sdpa, mask = F.scaled_dot_product_attention, causal_mask(2048)",
         'names = {"batched, explicit": "ours, weights", "looped, explicit": "looped", "fused": "ours"}',
