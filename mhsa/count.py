@@ -151,8 +151,9 @@ def count_memory(
     d_v: int | None = None,
     dtype: torch.dtype = torch.float32,
 ) -> MemoryCount:
-    """Bytes of the weights, of q, k and v, and of one T×T score map a head and sentence (which a fused kernel never
-    stores). Raises ValueError for bad sizes or a dtype that is not a torch.dtype.
+    """Bytes of the parameters, of q, k and v, and of one T×T score map a head and sentence (which a fused kernel never
+    stores), each number in dtype; attention() keeps the scores of half types in float32, which is twice that.
+    Raises ValueError for bad sizes or a dtype that is not a torch.dtype.
 
     >>> count_memory(1, 1024, 512, 8)
     MemoryCount(weights=4194304, qkv=6291456, scores=33554432, kv_cache=4194304)
