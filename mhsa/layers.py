@@ -194,9 +194,9 @@ class MultiHeadAttention(nn.Module):
         need_weights: bool = False,
         cache: KVCache | None = None,
     ):
-        """-> (B, T_q, d_model), with need_weights also the weights (B, h, T_q, T_k); without them torch chooses the kernel.
+        """-> (B, T_q, d_model), with need_weights also the weights (B, h, T_q, T_k).
 
-        It fuses where it can: not on a CPU with d_v ≠ d_k or with dropout in training (lesson 9, section 1).
+        Without weights torch chooses the kernel: fused, but on a CPU not with d_v ≠ d_k or with dropout in training.
         key defaults to query, value to key. mask, True = may attend: (T_q, T_k) or (B or 1, h or 1, T_q or 1, T_k).
         Two axes always mean (T_q, T_k): a tokenizer's (B, T), which fits by chance where B = T, is mask[:, None, None].
         is_causal adds causal_mask(T_q, T_k). With a cache, T_k counts the cached keys too, and key and value must be
@@ -220,7 +220,7 @@ class MultiHeadAttention(nn.Module):
     def _mix(
         self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, is_causal: bool, need_weights: bool
     ) -> tuple[Tensor, Tensor | None]:
-        """Each head's mix of its values, by the kernel that torch chooses; with need_weights by the explicit formula."""
+        """Each head's mix of its values, by the kernel torch chooses; with need_weights by the explicit formula."""
         T_q, T_k = q.shape[2], k.shape[2]
         if is_causal and (need_weights or mask is not None or not square(T_q, T_k)):  # its flag aligns top left
             causal = lower_right(T_q, T_k, q.device)
