@@ -97,11 +97,14 @@ def test_a_quiz_is_answered_by_keyboard_alone(page):
     told = [quiz.locator("> .widget-vbox").nth(i).locator("[role=alert]") for i in range(3)]
     keys = page.keyboard
 
-    quiz.locator("input[type=radio]").nth(1).focus()
+    options = quiz.locator("input[type=radio]")
+    options.first.locator("xpath=self::*[@name and not(@name='')]").wait_for()  # a group, once the panel has mended it
+    options.nth(1).focus()
     keys.press("Space")
     assert check(page, told[0]).startswith("✗ b is not right. 64 products are added up")
     keys.press("Shift+Tab")  # from the button to the chosen option
     keys.press("ArrowDown")  # from b to c
+    options.nth(2).and_(quiz.locator(":checked")).wait_for()
     assert check(page, told[0]).startswith("✓ c is right. One head is 1024 / 16 = 64 wide")
 
     keys.press("Tab")
