@@ -1,5 +1,7 @@
 """The comparison of an answer with the reference: what each trial holds, how often code is run, in which numbers."""
 
+import time
+
 import pytest
 import torch
 from exercise_helpers import ALL, say
@@ -37,10 +39,15 @@ def attend_without_a_gradient_to_the_weights(q, k, v):  # a known mistake
     return (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1).detach() @ v
 
 
+def slow_and_wrong(scores):
+    time.sleep(0.03)
+    return wrong_for_three_sentences(scores)
+
+
 @pytest.mark.parametrize(
     "name, answer, times",
     [
-        ("TO_WEIGHTS", wrong_for_three_sentences, 1),
+        ("TO_WEIGHTS", slow_and_wrong, 1),
         ("TO_WEIGHTS", lambda s: s.softmax(-1), 2),
         ("ATTEND", attend_without_a_gradient_to_the_weights, 2),
     ],
@@ -56,14 +63,33 @@ def test_an_answer_runs_once_for_its_values_and_where_they_are_right_once_for_it
     assert len(calls) == times * len(ALL[name].cases)
 
 
-def test_two_answers_are_equal_where_they_do_the_same_on_every_case():
+def test_two_answers_make_the_same_mistake_where_both_give_the_same_wrong_numbers():
     comparison = compare(TO_WEIGHTS, wrong_for_three_sentences)
     assert comparison.equals(lambda s: s.softmax(2) / (1 + (s.shape[0] == 3)))
+    assert comparison.equals(lambda s: s.softmax(2) / 2 if s.shape[0] == 3 else None)  # no numbers contradict nothing
     assert not comparison.equals(TO_WEIGHTS.reference)
     assert not comparison.equals(lambda s: s.softmax(-1) / 2)
     assert not comparison.equals(lambda s: None) and not comparison.equals(lambda s: s.nope())
+    assert not compare(TO_WEIGHTS, TO_WEIGHTS.reference).equals(TO_WEIGHTS.reference)  # nothing is wrong
+
+
+def test_equal_errors_alone_tell_nothing_but_one_operation_that_fails_on_the_same_numbers_does():
     failed = compare(TO_WEIGHTS, lambda s: s.nope())
-    assert failed.equals(lambda x: x.nope()) and not failed.equals(lambda x: x.never())
+    assert failed.got[0].error and not failed.equals(lambda x: x.nope())
+    attend = ALL["ATTEND"]
+    keys_and_values = compare(attend, lambda q, k, v: q @ v.mT @ v)
+    assert keys_and_values.equals(lambda q, k, v: torch.matmul(q, v.transpose(1, 2)))
+    others = 2 * attend.cases[0][0], attend.cases[0][2]
+    assert str(pytest.raises(RuntimeError, lambda: others[0] @ others[1].mT).value) in keys_and_values.got[0].error
+    assert not keys_and_values.equals(lambda q, k, v: 2 * q @ v.mT)
+
+
+def test_a_view_that_torch_refuses_is_compared_as_the_reshape_it_would_be():
+    merge = ALL["MY_MERGE"]
+    refused = compare(merge, lambda x: x.transpose(1, 2).view(len(x), x.shape[2], -1))
+    assert any(outcome.error for outcome in refused.got)
+    assert refused.equals(lambda x: x.permute(0, 2, 1, 3).view(x.shape[0], x.shape[2], x.shape[1] * x.shape[3]))
+    assert not refused.equals(lambda x: x.transpose(2, 3).view(len(x), x.shape[2], -1))
 
 
 def test_two_answers_with_the_same_values_may_differ_in_their_gradients():
@@ -73,7 +99,7 @@ def test_two_answers_with_the_same_values_may_differ_in_their_gradients():
         return F.scaled_dot_product_attention(q.detach(), k.detach(), v)
 
     comparison = compare(attend, cut)
-    assert comparison.equals(attend.reference) and not comparison.equals_in_gradients(attend.reference)
+    assert comparison.same_values(attend.reference) and not comparison.equals_in_gradients(attend.reference)
     assert comparison.equals_in_gradients(lambda q, k, v: attend.reference(q.detach(), k.detach(), v))
     assert comparison.first_wrong is None and comparison.first_wrong_gradient.inputs is attend.cases[0]
 

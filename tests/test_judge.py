@@ -49,20 +49,25 @@ def test_the_first_difference_has_its_place_and_both_numbers():
 
     expected = ALL["TO_WEIGHTS"].cases[0][0].softmax(-1)[0, 0, 1].item()
     told = say(ALL["TO_WEIGHTS"], zero_somewhere)
-    assert told == f"Not yet. On scores (2, 3, 5): 0 at [0, 0, 1] (1 of 30 differ); expected {expected:.4g}."
+    first = f"On scores (2, 3, 5): 0 at [0, 0, 1] (1 of 30 differ); expected {expected:.4g}."
+    assert told == f"Not yet. Each row should sum to 1; yours do not. {first}"
 
 
 def test_a_wrong_shape_is_told():
-    told = say(ALL["MY_SPLIT"], lambda x, h: x)
-    assert told == "Not yet. On x (2, 5, 21), num_heads=3: shape (2, 5, 21); expected shape (2, 3, 5, 7)."
+    """In letters, where each size has one."""
+    told = say(ALL["MY_SPLIT"], lambda x, h: x.unflatten(-1, (-1, h)))
+    assert told.startswith("Not yet. The shape is not right: yours is (B, T, d, h), asked is (B, h, T, d).")
+    assert say(ALL["MY_SPLIT"], lambda x, h: x.clone()) == "Not yet. Your result is `x`, as it came in."
 
 
 def test_a_wrong_value_does_not_tell_the_right_one():
-    assert say(ALL["HEAD_WIDTH"], 12) == "Not yet. This is not right: 12 is too small."
-    assert say(ALL["ATTENTION_SHAPES"], (2, 5)) == "Not yet. This is not right: 2 numbers are too few."
-    assert say(ALL["SPLIT_STRIDES"], (105, 7, 21, 2)) == "Not yet. This is not right: 2 at [3] (1 of 4 differ)."
-    assert "result 3 of 5: 'padding'" in say(ALL["CHOOSE_MASKS"], ("causal", "padding", "padding", "none", "none"))
-    assert say(ALL["HEAD_WIDTH"], "64").endswith("a text, '64': numbers have no quotation marks.")
+    told = say(ALL["HEAD_WIDTH"], 12)
+    assert told == "Not yet. This is not right: 12 is too small. To go on: d_k = d_model / h, by convention."
+    assert say(ALL["ATTENTION_SHAPES"], (2, 5)) == "Not yet. Right as far as it goes: one is missing."
+    assert say(ALL["SPLIT_STRIDES"], (105, 7, 21, 2)) == "Not yet. 3 of 4 are right: look again at number 4."
+    two = say(ALL["CHOOSE_MASKS"], ("causal", "padding", "padding", "none", "none"))
+    assert two.startswith("Not yet. Look at number 4.") and two.endswith("And that is not all: 3 of 5 are right.")
+    assert "a text, '64': numbers have no quotation marks." in say(ALL["HEAD_WIDTH"], "64")
 
 
 def test_an_exception_is_shown_with_its_line_and_shapes(tmp_path):
@@ -72,9 +77,9 @@ def test_an_exception_is_shown_with_its_line_and_shapes(tmp_path):
     space = {"torch": torch}
     exec(compile(code, str(tmp_path / "cell.py"), "exec"), space)
     told = say(ALL["DOT_SCORES"], space["dot_scores"]).splitlines()
-    assert told[0] == "Not yet. On q (2, 3, 5), k (2, 7, 5) your code stops with an error:"
-    assert told[1].startswith("  RuntimeError: einsum()")
-    assert told[2:] == [
+    assert told[0].startswith("Not yet. The letter d of einsum stands for two sizes, 5 and 4. One letter is one axis:")
+    assert told[2] == "On q (2, 3, 5), k (2, 7, 5):" and told[3].startswith("  RuntimeError: einsum()")
+    assert told[4:] == [
         '  in line 3:  return torch.einsum("bqd,bkd->bqk", q, keys)',
         "  shapes there:  q (2, 3, 5), k (2, 7, 5), keys (2, 7, 4)",
     ]

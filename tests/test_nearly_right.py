@@ -99,7 +99,7 @@ def without(place, transpose):
         ("LEAST_WIDTH", centred_twice, "You centre the columns too"),
         ("LEAST_WIDTH", largest_taken_away, "largest score of each row"),
         ("TOKENS_THAT_FIT", rounded, "You round to the nearest"),
-        ("TOKENS_THAT_FIT", never_full, "999 is too small"),
+        ("TOKENS_THAT_FIT", never_full, "`(nbytes - 1) // a_token` stands in place"),
         ("HEADS_NEEDED", more_than_asked, "You ask for more than the given accuracy"),
         ("MERGE_BLOCKS", merged_at_the_smaller, "exp(800) is inf"),
         ("TOKENS_BACK", not_stacked, "a list of m tensors"),

@@ -69,8 +69,8 @@ BAD_ANSWERS = {
     "sometimes None": (lambda s: s.softmax(-1) if s.shape[0] == 2 else None, "returns nothing. Does each way"),
     "no such method": (lambda s: s.nope(), "AttributeError: 'Tensor' object has no attribute 'nope'"),
     "NaN": (lambda s: s * float("nan"), "NaN comes from"),
-    "a float": (lambda s: 0.5, "shape ()"),
-    "a bool": (lambda s: True, "shape ()"),
+    "a float": (lambda s: 0.5, "yours is (), asked is (B, T_q, T_k)"),
+    "a bool": (lambda s: True, "Booleans came"),
     "a text back": (lambda s: "done", "'done'"),
     "a dict": (lambda s: {"w": s}, "returns a dict"),
     "an object": (lambda s: Evil(), "returns an Evil"),
@@ -91,7 +91,7 @@ BAD_ANSWERS = {
     "nested": (lambda s: nested(), "shape"),
     "half": (lambda s: s.softmax(-1).half(), "Not yet"),
     "integers": (lambda s: s.long(), "Not yet"),
-    "resized": (lambda s: s.resize_(1), "shape (1,)"),
+    "resized": (lambda s: s.resize_(1), "yours is (1,)"),
     "backward inside": (lambda s: s.backward(), "RuntimeError"),
 }
 

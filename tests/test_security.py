@@ -139,7 +139,17 @@ CODE = [
     *ROOT.glob("tests/classroom/*.py"),
 ]
 OWN_CELLS = "runs the answers that stand in the handouts, cells of the course's own"
-ALLOWED = {("test_slides.py", "exec"): OWN_CELLS, ("test_slides.py", "eval"): OWN_CELLS}
+OWN_TREES = "right answers of the package, with an edit of edits.py: no text of a learner"
+OF_A_FILE = "answers of a file that is named on the command line: they are there to be run"
+ALLOWED = {
+    ("test_slides.py", "exec"): OWN_CELLS,
+    ("test_slides.py", "eval"): OWN_CELLS,
+    ("program.py", "exec"): OWN_TREES,
+    ("program.py", "compile"): OWN_TREES,
+    ("audit.py", "exec"): OF_A_FILE,
+    ("audit.py", "eval"): OF_A_FILE,
+    ("audit.py", "compile"): OF_A_FILE,
+}
 
 PICKLES = {"pickle", "cPickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
 RUNS_TEXT = {"eval", "exec", "compile", "__import__", "os.system", "os.popen", "run_line_magic", "run_cell"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +12,7 @@ import torch
 
 from mhsa.exercises.difference import FLOAT32_TOLERANCE, Difference, first_difference
 from mhsa.exercises.outcome import Gradients, Outcome, observe, observe_gradients, tensors_in, to_float32
+from mhsa.exercises.steps import Recorder, record
 
 if TYPE_CHECKING:
     from mhsa.exercises.exercise import Exercise
@@ -38,6 +40,8 @@ class Comparison:
     exercise: Exercise
     answer: object
     trials: list[Trial]
+    as_float32: bool = False
+    seconds: float = 0  # a call of the answer takes, on average
 
     @property
     def got(self) -> list[Outcome]:
@@ -81,11 +85,42 @@ class Comparison:
         return None
 
     def equals(self, other: object) -> bool:
-        """Whether another answer, such as a known mistake, does on every case what this one does."""
-        tolerance = self.exercise.tolerance
-        return all(
-            same_outcome(trial.got, _observe(self.exercise, other, trial.inputs), tolerance) for trial in self.trials
+        """Whether another answer, such as a known mistake, makes the same mistake.
+
+        Where both give numbers they are the same, and somewhere not the right ones. An error tells nothing, unless each
+        error of this answer is the same operation that fails on the same numbers.
+        """
+        tells, others = False, [_observe(self.exercise, other, trial.inputs) for trial in self.trials]
+        for trial, outcome in zip(self.trials, others):
+            if trial.got.values and outcome.values:
+                if first_difference(trial.got.values, outcome.values, self.exercise.tolerance):
+                    return False
+                tells = tells or trial.difference is not None
+        return tells or self.fails_like(other)
+
+    def fails_like(self, other: object) -> bool:
+        """Whether each error of the answer is one of the other's: the same operation stops on the same numbers."""
+        failed = [(trial, _observe(self.exercise, other, trial.inputs)) for trial in self.trials if trial.got.error]
+        run = runner(self.exercise)
+        return (
+            bool(failed)
+            and all(trial.got.error == outcome.error for trial, outcome in failed)
+            and all(same_failure(*(record(run, x, t.inputs) for x in (self.answer, other))) for t, _ in failed)
         )
+
+    def same_values(self, other: object) -> bool:
+        """On every case, right or wrong."""
+        others = [_observe(self.exercise, other, trial.inputs) for trial in self.trials]
+        return not any(
+            first_difference(trial.got.values, outcome.values, self.exercise.tolerance)
+            for trial, outcome in zip(self.trials, others)
+        )
+
+    @cached_property
+    def fresh(self) -> list[Trial]:
+        """On inputs that no check has shown: what a search has found must hold on them too."""
+        cases = self.exercise.fresh_cases
+        return _trials(self.exercise, self.answer, to_float32(cases) if self.as_float32 else cases)
 
     def equals_in_gradients(self, other: object) -> bool:
         tolerance = max(self.exercise.tolerance, FLOAT32_TOLERANCE)
@@ -102,22 +137,32 @@ class Comparison:
 
 def compare(exercise: Exercise, answer: object) -> Comparison:
     """Try the answer and the reference on every case."""
-    cases = exercise.cases
-    got = [_observe(exercise, answer, inputs) for inputs in cases]
+    start = time.perf_counter()
+    got = [_observe(exercise, answer, inputs) for inputs in exercise.cases]
+    seconds = (time.perf_counter() - start) / len(got)
     if any(outcome.mixes_float_types for outcome in got):  # the cases' float64 met float32 of its own
-        cases = to_float32(cases)
-        got = [_observe(exercise, answer, inputs) for inputs in cases]
+        trials = _trials(exercise, answer, to_float32(exercise.cases))
+        return Comparison(exercise, answer, trials, as_float32=True, seconds=seconds)
+    return Comparison(exercise, answer, _beside_the_reference(exercise, exercise.cases, got), seconds=seconds)
+
+
+def _trials(exercise: Exercise, answer: object, cases: list[list]) -> list[Trial]:
+    return _beside_the_reference(exercise, cases, [_observe(exercise, answer, inputs) for inputs in cases])
+
+
+def _beside_the_reference(exercise: Exercise, cases: list[list], got: list[Outcome]) -> list[Trial]:
     want = [_observe(exercise, exercise.reference, inputs) for inputs in cases]
     differences = [first_difference(g.values, w.values, exercise.tolerance) for g, w in zip(got, want)]
-    return Comparison(exercise, answer, [Trial(*parts) for parts in zip(cases, got, want, differences)])
+    return [Trial(*parts) for parts in zip(cases, got, want, differences)]
 
 
-def same_outcome(got: Outcome, other: Outcome, tolerance: float) -> bool:
-    return (
-        got.error == other.error
-        and got.unwritten == other.unwritten
-        and not first_difference(got.values, other.values, tolerance)
-    )
+def same_failure(mine: tuple[Recorder, object], other: tuple[Recorder, object]) -> bool:
+    """The same operation failed on the same numbers; or a view was refused, and a reshape would have given the same."""
+    (one, result), (two, another) = mine, other
+    if one.refused_view and two.refused_view and result is not None and another is not None:
+        return not first_difference(tensors_in(result), tensors_in(another), FLOAT32_TOLERANCE)
+    a, b = one.failure, two.failure
+    return a is not None and b is not None and not first_difference(a.given, b.given, FLOAT32_TOLERANCE)
 
 
 def runner(exercise: Exercise) -> Callable:

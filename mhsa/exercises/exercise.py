@@ -8,12 +8,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
 from mhsa.exercises import progress
 from mhsa.exercises.judge import check_answer
+
+
+class On(NamedTuple):
+    """Inputs with words for what is special about them, and a question: On("with one head", "…?", [x, w_q, 1])."""
+
+    words: str  # finish "yours is right …"
+    ask: str  # the question to go on with where these inputs are the first that fail
+    inputs: list
 
 
 @dataclass(repr=False)
@@ -23,10 +31,12 @@ class Exercise:
     reference:  the right answer; its name, arguments and docstring make the stub. Without arguments: a value is asked
     mistakes:   (wrong answer, what the learner should look at): a function, or a value where a value is asked
     also_right: right answers written differently; those written in the lesson's module are shown by solution(2), (3), …
-    inputs:     what it is tried on, one list of arguments each; or a function of rand(*shape) that makes them
+    inputs:     what it is tried on, from simple to full: lists of arguments, or On(...); or a function of rand that
+                makes them with rand(*shape)
     given:      a function NAME_given with code to complete (`return ...`) or to mend, shown in place of an empty stub
     run:        (answer, *inputs) -> what is compared, where that is not answer(*inputs)
     extra:      for a learner with time to spare; what is not extra is the core of its lesson
+    fresh:      more inputs, on which a mistake found by search is confirmed; where inputs is a function, it makes some
     tolerance:  relative and absolute; for a result in float32 it is at least 1e-5
     """
 
@@ -38,13 +48,15 @@ class Exercise:
     hints: list[str]
     mistakes: list[tuple[Any, str]]
     also_right: list[Any]
-    inputs: list[list] | Callable[[Callable], list[list]] = field(default_factory=lambda: [[]])
+    inputs: list | Callable[[Callable], list] = field(default_factory=lambda: [[]])
     given: Callable | None = None
     run: Callable | None = None
     extra: bool = False
+    fresh: list[list] = field(default_factory=list)
     tolerance: float = 4e-7  # float32 in between is no mistake
 
     cases: list[list] = field(init=False)  # the inputs, made with random numbers of this exercise's own
+    stages: list[On | None] = field(init=False)  # what is known of each of them
     hints_given: int = field(default=0, init=False)  # since the import
 
     def __post_init__(self):
@@ -57,7 +69,15 @@ class Exercise:
                 raise ValueError(
                     f"{self.name}: mistakes holds {reprlib.repr(pair)}: write pairs (wrong answer, what to look at)"
                 )
-        self.cases = self.inputs(random_numbers(self.name)) if callable(self.inputs) else self.inputs
+        made = self.inputs(random_numbers(self.name)) if callable(self.inputs) else self.inputs
+        self.cases = [case.inputs if isinstance(case, On) else case for case in made]
+        self.stages = [case if isinstance(case, On) else None for case in made]
+
+    @cached_property
+    def fresh_cases(self) -> list[list]:
+        """Inputs that no check has shown."""
+        made = self.inputs(random_numbers(f"{self.name} again")) if callable(self.inputs) else []
+        return [case.inputs if isinstance(case, On) else case for case in made] + self.fresh
 
     @property
     def answer_name(self) -> str:

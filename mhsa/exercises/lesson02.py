@@ -1,6 +1,7 @@
 """Lesson 2, many heads: one head, the loop, stacked matrices, and heads that share what they must not."""
 
 import copy
+from typing import Any
 
 import einops
 import torch
@@ -296,6 +297,7 @@ STACK_WEIGHTS = Exercise(
         [torch.arange(h * d * d_k, dtype=torch.float64).view(h, d, d_k)]
         for h, d, d_k in ((3, 5, 2), (2, 7, 3), (1, 3, 5), (5, 2, 1))
     ],
+    fresh=[[torch.arange(30.0).double().view(3, 2, 5)], [torch.arange(42.0).double().view(2, 7, 3)]],
     hints=[
         "Row r of W holds what row r of each head's matrix holds, side by side.",
         "`torch.cat` along the last axis. Or bring the axes into the order (d_model, h, d_k), then flatten the last "
@@ -344,14 +346,28 @@ def make_heads_given(d_model, num_heads, d_k):
     return nn.ModuleList([head] * num_heads)
 
 
+def what_it_takes(head, d_k):
+    try:
+        return f"(2, d_k): they make {tuple(head(torch.ones(2, d_k)).shape)} of it"
+    except RuntimeError:
+        return "no floats"
+
+
 def look_into(answer, d_model, num_heads, d_k):
     """What a module that holds the heads would do, in words."""
     heads = answer(d_model, num_heads, d_k)
     if heads is None or heads is ...:
         return heads
-    layer = nn.Module()
+    if not isinstance(heads, (list, tuple, nn.ModuleList, nn.ParameterList, nn.Sequential)):
+        return f"no container of heads, but one {type(heads).__name__}"
+    layer: Any = nn.Module()
     layer.heads = heads
-    outs = [head(torch.ones(2, d_model)) for head in heads]
+    if not all(callable(head) for head in heads):
+        return f"heads that cannot be called: {type(next(iter(heads))).__name__}"
+    try:
+        outs = [head(torch.ones(2, d_model)) for head in heads]
+    except RuntimeError:
+        return f"{len(heads)} heads that do not take (2, d_model), but {what_it_takes(heads[0], d_k)}"
     found = sum(p.numel() for p in layer.parameters())
     different = len({out[0, 0].item() for out in outs})
     return f"{len(outs)} heads, {different} different, {found} parameters; (2, d_model) becomes {tuple(outs[0].shape)}"
@@ -369,6 +385,7 @@ MAKE_HEADS = Exercise(
     "counts the heads, the different ones, and the parameters that an optimiser finds; then it runs a head on a "
     "(2, d_model) input.",
     inputs=[[7, 3, 2], [5, 2, 3], [11, 5, 2], [3, 1, 3]],
+    fresh=[[3, 4, 5], [13, 2, 7]],
     hints=[
         "Is `heads[0] is heads[1]`?",
         "`[head] * 3` is a list with the same object three times.",

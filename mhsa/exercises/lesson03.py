@@ -91,6 +91,7 @@ MY_SPLIT = Exercise(
     reference=my_split,
     task="Head i gets columns i·d to (i+1)·d of every token. Write it without a loop, if you can.",
     inputs=[[fingerprint(B, T, h * d), h] for B, T, h, d in SPLIT_SIZES],
+    fresh=[[fingerprint(3, 4, 10), 5], [fingerprint(2, 7, 6), 2]],
     hints=[
         "First cut the columns, then swap two axes.",
         "Cut: (B, T, h·d) becomes (B, T, h, d). Which two axes swap?",
@@ -160,6 +161,7 @@ MY_MERGE = Exercise(
     reference=my_merge,
     task="The way back: for each token the heads side by side, head 0 first.",
     inputs=[[fingerprint(B, h, T, d)] for B, T, h, d in SPLIT_SIZES],
+    fresh=[[fingerprint(3, 5, 4, 2)], [fingerprint(2, 2, 7, 3)]],
     hints=[
         "Two steps, in the reverse order of the split.",
         "Swap the axes back: (B, T, h, d). Then join the last two.",
@@ -321,6 +323,7 @@ MEMORY_OFFSET = Exercise(
         [0, 0, 4, 2, 7, 1, 3],
         [1, 1, 0, 0, 2, 3, 11],
     ],
+    fresh=[[2, 1, 4, 0, 7, 5, 3], [1, 3, 2, 5, 11, 4, 6], [3, 0, 1, 1, 2, 2, 5]],
     hints=[
         "The place is the offset, here 0, plus the sum of index times stride. You need four strides.",
         "From one token to the next: a whole row of x.",
@@ -438,6 +441,7 @@ UNFUSE = Exercise(
     task="`nn.MultiheadAttention` keeps W_Q, W_K and W_V below each other in one matrix: three blocks, each with the "
     "heads in order. Cut it, so that `unfuse(w, h)[0, 1]` is the part of W_Q of head 1.",
     inputs=[[fingerprint(3 * h * d, d_model), h] for h, d, d_model in ((2, 5, 7), (5, 2, 11), (1, 3, 2), (3, 3, 5))],
+    fresh=[[fingerprint(3 * 4 * 2, 3), 4], [fingerprint(3 * 3 * 5, 7), 3]],
     hints=[
         "Only the first axis is cut; d_model stays.",
         "From the outside to the inside: block, head, row of the head.",

@@ -105,6 +105,7 @@ PARAMETERS = Exercise(
     reference=parameters,
     task="Count all numbers of a layer whose d_k is chosen freely, with or without biases. d_v = d_k.",
     inputs=[[512, 8, 64, False], [1024, 128, 128, False], [512, 7, 64, True], [5, 1, 3, True], [7, 2, 3, False]],
+    fresh=[[11, 3, 5, True], [13, 4, 2, False], [768, 12, 32, True], [3, 5, 7, True]],
     hints=[
         "W_Q, W_K and W_V: d_model × h·d_k each. W_O the other way round.",
         "A bias has as many numbers as the layer has *outputs*. What does W_O put out?",
@@ -169,6 +170,7 @@ PRODUCT_FLOPS = Exercise(
     task="Count the FLOPs of all matrix products of one layer: four projections, scores, mix. A product of (n, m) and "
     "(m, p) takes 2·n·m·p. Leave out the softmax.",
     inputs=[[128, 512, 8], [128, 512, 64], [1, 6, 3], [7, 10, 5], [11, 13, 1]],
+    fresh=[[17, 6, 2], [3, 21, 7], [64, 40, 4]],
     hints=[
         "A projection: (T, d_model) times (d_model, d_model).",
         "The scores of one head: (T, d_k) times (d_k, T). There are h of them.",
@@ -249,6 +251,7 @@ SCORE_BYTES = Exercise(
     reference=score_bytes,
     task="How many bytes do the explicit score maps of one layer take?",
     inputs=[[32, 512, 8, 4], [32, 512, 1, 4], [1, 1, 3, 2], [2, 7, 5, 2], [3, 5, 1, 8]],
+    fresh=[[5, 11, 3, 4], [7, 2, 13, 2], [1, 17, 2, 8]],
     hints=["How many maps are there? How many numbers has one?", "Then multiply by the bytes of a number."],
     mistakes=[
         (
@@ -291,6 +294,7 @@ CACHE_BYTES = Exercise(
     task="A model that writes keeps keys and values of all tokens so far, in every layer: the KV cache of section 6. "
     "Query heads may share the heads of keys and values. How many bytes does it keep?",
     inputs=[[1, 8192, 80, 64, 8, 128, 2], [2, 7, 3, 10, 5, 11, 4], [1, 1, 2, 3, 3, 7, 2], [3, 5, 1, 6, 1, 2, 4]],
+    fresh=[[5, 11, 2, 12, 3, 7, 4], [3, 1, 7, 8, 2, 5, 2], [2, 13, 4, 6, 6, 3, 8]],
     hints=[
         "One token, one layer, one head of keys and values: how many numbers?",
         "A key *and* a value. And which kind of head is counted?",

@@ -27,6 +27,7 @@ MY_CAUSAL_MASK = Exercise(
     reference=my_causal_mask,
     task="Each token may read itself and all before it. The T_q queries are the *last* of the T_k tokens.",
     inputs=[[5, 5], [3, 7], [1, 4], [1, 1], [2, 3]],
+    fresh=[[4, 4], [2, 7], [5, 6], [1, 3]],
     hints=[
         "Start with T_q = T_k: which triangle is open?",
         "The last query is the last token: it may read everything. Align there.",
@@ -114,6 +115,7 @@ MY_PADDING_MASK = Exercise(
     reference=my_padding_mask,
     task="Sentence b has lengths[b] real tokens, then filling. Hide the filling from all heads and queries.",
     inputs=[[[4, 2, 5], 5], [[0, 3], 3], [[1], 1], [[7, 2], 7], [[2], 3]],
+    fresh=[[[1, 6, 0, 3], 6], [[2, 2], 7], [[5], 11]],
     hints=[
         "Position t is real if t is below the length.",
         "`torch.arange(T)` against the lengths as a column gives (B, T).",
@@ -177,6 +179,7 @@ JOIN_MASKS = Exercise(
     reference=join_masks,
     task="A key may be read if the causal mask *and* the padding mask allow it.",
     inputs=[[causal_mask(T), padding_mask(n, T)] for n, T in (([5, 2, 3], 5), ([1], 1), ([2], 3), ([0, 7], 7))],
+    fresh=[[causal_mask(T), padding_mask(n, T)] for n, T in (([3, 1, 4, 0], 4), ([6, 2], 6))],
     hints=["Booleans have operators of their own.", "Broadcasting brings (T, T) and (B, 1, 1, T) together."],
     mistakes=[
         (

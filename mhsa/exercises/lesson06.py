@@ -29,6 +29,7 @@ TOKENS_BACK = Exercise(
     task="For every token, give the tokens that stand 1, 2, …, m places before it in the same sentence. Before the "
     "first token comes the last one: the sentence is a ring.",
     inputs=[[number_tokens(2, 7), 3], [number_tokens(1, 5), 2], [number_tokens(3, 8), 1], [number_tokens(5, 3), 2]],
+    fresh=[[number_tokens(3, 11), 4], [number_tokens(2, 6), 5]],
     hints=[
         "`torch.roll` moves a tensor round in a ring. Along which axis, and which way?",
         "Rolling by 1 puts the token of place 0 at place 1: there it is the token one place back.",
@@ -100,6 +101,7 @@ IDEAL_MAP = Exercise(
     task="A head is to answer one question: which token stands `offset` places before this one, in a ring? Write down "
     "the attention map that does it without error.",
     inputs=[[8, 1], [5, 2], [7, 3], [3, 1]],
+    fresh=[[11, 4], [6, 2], [9, 8]],
     hints=["Each row holds a single 1. In which column, for query i?", "`%` takes a negative place into the ring."],
     mistakes=[
         (
@@ -298,6 +300,7 @@ HEADS_NEEDED = Exercise(
         [7, 11, 1.0],
         [2, 8, 0.5625],
     ],
+    fresh=[[6, 5, 0.8], [9, 3, 0.45], [3, 32, 0.7], [10, 4, 0.93], [5, 7, 0.2]],
     hints=[
         "Write the prediction for h heads first; h = m is always enough.",
         "A guess among V tokens is right one time in V. How often, over the m - h relations that have no head?",

@@ -24,6 +24,7 @@ HEADS_FOR = Exercise(
     reference=heads_for,
     task="Choose h so that it divides d_model and d_k = d_model / h comes as near as it can to the wished width.",
     inputs=[[512, 64], [1600, 64], [1000, 64], [90, 64], [90, 62], [7, 64], [12288, 128], [96, 50], [8, 1], [12, 2]],
+    fresh=[[768, 96], [2048, 100], [60, 13], [84, 20], [1000, 8], [36, 7]],
     hints=["First list all h that divide d_model.", "Then compare their widths with the wish: which is nearest?"],
     mistakes=[
         (lambda d, w: d // w, "Does that divide d_model? Try 1000; and for d_model = 7 it is no head at all."),
@@ -219,6 +220,7 @@ POINT_AT = Exercise(
         [torch.arange(40).flip(0)],
         [7 * torch.arange(60) % 60],
     ],
+    fresh=[[torch.tensor([3, 1, 0, 2])], [torch.tensor([6, 0, 5, 1, 4, 2, 3])], [torch.tensor([0, 0, 4, 4, 2, 1])]],
     hints=[
         "Print the T keys for T = 5. Are there five?",
         "Print the largest weight of a query. The favourite may be right, and still not get 0.99.",

@@ -422,11 +422,6 @@ POOL_HEADS = Exercise(
 )
 
 
-def as_whole(number):
-    """A float as its text, so that 8.0 is told apart from 8."""
-    return str(number) if isinstance(number, float) else number
-
-
 def tokens_that_fit(nbytes, num_layers, num_heads, num_kv_heads, d_k, bytes_per_number):
     """Bytes there are, and the sizes of a model with d_v = d_k -> the most tokens of one text, a whole number."""
     a_token = 2 * num_layers * num_kv_heads * d_k * bytes_per_number
@@ -438,9 +433,6 @@ TOKENS_THAT_FIT = Exercise(
     difficulty=2,
     minutes=5,
     reference=tokens_that_fit,
-    run=lambda answer, nbytes, num_layers, num_heads, num_kv_heads, d_k, bytes_per_number: as_whole(
-        answer(nbytes, num_layers, num_heads, num_kv_heads, d_k, bytes_per_number)
-    ),
     task="So many bytes are left for the KV cache of one text. How many tokens can a model hold?",
     inputs=[
         [40 * 10**9, 80, 64, 8, 128, 2],
@@ -448,6 +440,7 @@ TOKENS_THAT_FIT = Exercise(
         [1008000, 3, 12, 12, 7, 2],
         [10**5, 2, 10, 1, 11, 4],
     ],
+    fresh=[[12345, 3, 8, 2, 7, 2], [9999, 1, 4, 4, 3, 4], [10**7, 24, 16, 2, 64, 2], [54321, 5, 6, 3, 11, 8]],
     hints=["How many bytes does one token need, in all layers?", "Half a token is no token."],
     mistakes=[
         (lambda n, L, h, g, d, size: n // (L * g * d * size), "You keep keys or values. Both are kept."),
@@ -480,10 +473,6 @@ TOKENS_THAT_FIT = Exercise(
         (
             lambda n, L, h, g, d, size: n // 2 * L * g * d * size,
             "`a // b * c` divides by b alone, then multiplies. Put the bytes of a token in brackets.",
-        ),
-        (
-            lambda n, L, h, g, d, size: float(n // (2 * L * g * d * size)),
-            "The number is right, and it is a float. A count of tokens is whole: `//`, or `int`.",
         ),
     ],
     also_right=[

@@ -8,7 +8,6 @@ import torch
 from mhsa import claims
 from mhsa.exercises import form
 from mhsa.exercises.exercise import Exercise
-from mhsa.exercises.lesson09 import as_whole
 from mhsa.exercises.questions10 import INTERVIEW
 from mhsa.exercises.quiz import quiz_of
 
@@ -34,6 +33,7 @@ GROWTH = Exercise(
     task="“It saves half the memory” is a number for one T. What tells more is the power: bytes that grow like T¹ or "
     "like T². You measured the bytes at T and at factor · T. Which power is it?",
     inputs=[[35, 140, 2], [4, 12, 3], [1000, 1250, 1.5], [7, 7, 5], [2, 686, 7]],
+    fresh=[[3, 24, 2], [10, 17, 1.3], [5, 500, 10], [40, 20, 4]],
     hints=["If bytes = c · T^p, what is large / small?", "factor^p = large / small. A logarithm brings the p down."],
     mistakes=[
         (
@@ -80,10 +80,10 @@ HEADS_BY_RULE = Exercise(
     minutes=3,
     extra=True,
     reference=heads_by_rule,
-    run=lambda answer, d_model: as_whole(answer(d_model)),
     task="“h = d_model / 64, but at least 1 and at most 16.” Written as a function, a rule can be held against models. "
     "(Row N4 did.)",
     inputs=[[512], [768], [1600], [64], [32], [8192], [1024]],
+    fresh=[[256], [128], [960], [16], [2048], [704]],
     hints=["Three cases: below, between, above.", "`min` and `max`, one inside the other."],
     mistakes=[
         (lambda d: d // 64, "The rule has two bounds. What does it say for 8192, and for 32?"),
@@ -93,14 +93,6 @@ HEADS_BY_RULE = Exercise(
         (lambda d: min(16, max(1, d // 16)), "You divide by the bound. By what does the rule divide?"),
         (lambda d: min(16, max(1, 64 // d)), "You divide the wrong way round."),
         (lambda d: min(1, max(16, d // 64)), "`min` and `max` are exchanged: `min(1, …)` is never above 1."),
-        (
-            lambda d: float(min(16, max(1, d // 64))),
-            "The number is right, and it is a float: `view` would refuse 8.0 heads. Divide by `//`.",
-        ),
-        (
-            lambda d: max(1.0, min(16.0, d / 64)) if d > 64 and d < 1024 else min(16, max(1, d // 64)),
-            "`/` gives a float, and `view` would refuse 8.0 heads. Divide by `//`.",
-        ),
         (lambda d: min(12, max(1, d // 64)), "Your upper bound is 12. The rule says at most 16."),
         (
             lambda d: max(1, d // 64) if d // 64 <= 16 else d,
@@ -126,6 +118,7 @@ PERCENT_WORSE = Exercise(
     reference=percent_worse,
     task="“4 % worse” needs a base. Take the best score as 100 %, and a score for which higher is better.",
     inputs=[[20.0, 25.0], [25.4, 25.8], [7.0, 7.0], [0.0, 3.0], [30.0, 24.0]],
+    fresh=[[31.0, 40.0], [12.5, 13.0], [90.0, 72.0], [4.0, 11.0]],
     hints=["How far apart are the two?", "Divide by what counts as 100 %."],
     mistakes=[
         (lambda s, b: b - s, "These are *points*: 25.8 and 25.4 BLEU are 0.4 points apart. Per cent of what?"),

@@ -24,6 +24,7 @@ class Outcome:
     values: list[Value] = field(default_factory=list)  # the result, flat; empty if it holds no numbers
     type_name: str = ""  # of the result
     no_tensor: bool = False  # it holds none
+    whole: bool = False  # it is one whole number
     changed: list[str] = field(default_factory=list)  # names of inputs written over
     unwritten: bool = False  # nothing came back
     error: str = ""  # what was raised, in one line
@@ -36,7 +37,7 @@ def observe(run: Callable, answer: object, inputs: Sequence, names: Sequence[str
     given = copy.deepcopy(inputs)
     torch.default_generator.manual_seed(0)
     try:
-        value = run(answer, *given)
+        value = stacked(run(answer, *given))
     except StopThread:
         raise
     except BaseException as error:  # a learner's sys.exit() is an answer like any other
@@ -53,7 +54,9 @@ def observe(run: Callable, answer: object, inputs: Sequence, names: Sequence[str
         return Outcome(unwritten=True)
     changed = [name for name, before, after in zip(names, inputs, given) if not is_unchanged(before, after)]
     try:
-        return Outcome(flatten(value), type(value).__name__, no_tensor=not tensors_in(value), changed=changed)
+        values = flatten(value)
+        whole = all(isinstance(x, Tensor) and x.numel() == 1 and not x.is_floating_point() for x in values)
+        return Outcome(values, type(value).__name__, not tensors_in(value), whole, changed)
     except Exception:  # whatever it is, it holds no numbers
         return Outcome(type_name=type(value).__name__, changed=changed)
 
@@ -64,7 +67,7 @@ def observe_gradients(run: Callable, answer: object, inputs: Sequence) -> Gradie
     wanted = [x.requires_grad_() for x in tensors_in(given) if x.is_floating_point()]
     torch.default_generator.manual_seed(0)
     try:
-        results = [x.double() for x in tensors_in(run(answer, *given)) if x.requires_grad]
+        results = [x.double() for x in tensors_in(stacked(run(answer, *given))) if x.requires_grad]
         if not results:
             return None
         total = torch.stack([(x * torch.arange(x.numel()).cos().view(x.shape)).sum() for x in results]).sum()
@@ -74,6 +77,18 @@ def observe_gradients(run: Callable, answer: object, inputs: Sequence) -> Gradie
     except BaseException as error:
         return error_line(error)
     return [torch.zeros_like(x) if g is None else g for x, g in zip(wanted, found)]
+
+
+def stacked(value: Any) -> Any:
+    """Nested lists of numbers, of which some are tensors, as one tensor: a gradient flows through it."""
+    if isinstance(value, list) and value and all(isinstance(x, (list, int, float, Tensor)) for x in value):
+        parts = [stacked(x) for x in value]
+        if any(isinstance(x, Tensor) for x in parts):
+            nested = any(isinstance(x, list) for x in value)
+            numbers = [torch.as_tensor(x) for x in parts if not isinstance(x, list)]
+            if len(numbers) == len(parts) and len({x.shape for x in numbers}) == 1 and (nested or not numbers[0].dim()):
+                return torch.stack(numbers)
+    return value
 
 
 def flatten(value: object) -> list[Value]:

@@ -17,16 +17,21 @@ class Printed(io.StringIO):
 
 @contextlib.contextmanager
 def sandbox(printed: Printed) -> Iterator[None]:
-    """input() is refused, torch.zeros(...) has the inputs' float64, and the random numbers go on as if nothing was."""
-    asked, dtype = builtins.input, torch.get_default_dtype()
+    """input() is refused, torch.zeros(...) has the inputs' float64, and the random numbers go on as if nothing was.
+
+    One thread computes: the inputs are tiny, and to wake up others takes longer than the work.
+    """
+    asked, dtype, threads = builtins.input, torch.get_default_dtype(), torch.get_num_threads()
     with contextlib.redirect_stdout(printed), torch.random.fork_rng(devices=[]):
         builtins.input = _refuse
         torch.set_default_dtype(torch.float64)
+        torch.set_num_threads(1)
         try:
             yield
         finally:
             builtins.input = asked
             torch.set_default_dtype(dtype)
+            torch.set_num_threads(threads)
 
 
 def _refuse(prompt=""):
