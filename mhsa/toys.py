@@ -81,8 +81,7 @@ class Task:
 
 def relations(m: int = 2, T: int = 8, vocab: int = 8) -> Task:
     """The tokens 1, 2, …, m places back; before the first comes the last."""
-    for name, value in (("m", m), ("T", T), ("vocab", vocab)):
-        check_size(name, value)
+    m, T, vocab = check_size("m", m), check_size("T", T), check_size("vocab", vocab)
     if m > T:
         raise ValueError(f"m={m} relations do not fit T={T} places; m of at most T is needed")
     return _by_place(f"relations, m={m}", [[(t - back) % T for t in range(T)] for back in range(1, m + 1)], vocab)
@@ -90,8 +89,7 @@ def relations(m: int = 2, T: int = 8, vocab: int = 8) -> Task:
 
 def copy_two_sources(T: int = 8, vocab: int = 8) -> Task:
     """The token that comes next in each half: at place t that at (t + 1) mod T/2, of the first half and the second."""
-    check_size("T", T)
-    check_size("vocab", vocab)
+    T, vocab = check_size("T", T), check_size("vocab", vocab)
     if T % 2:
         raise ValueError(f"T={T} has no two equal halves; an even number is needed")
     first = [(t + 1) % (T // 2) for t in range(T)]
@@ -100,8 +98,7 @@ def copy_two_sources(T: int = 8, vocab: int = 8) -> Task:
 
 def reverse(T: int = 8, vocab: int = 8) -> Task:
     """The sequence backwards: one question a place, so one head is enough."""
-    check_size("T", T)
-    check_size("vocab", vocab)
+    T, vocab = check_size("T", T), check_size("vocab", vocab)
     return _by_place("reverse", [list(reversed(range(T)))], vocab)
 
 
@@ -122,8 +119,7 @@ def who_and_what() -> Task:
 def lookup(T: int = 8, classes: int = 4) -> Task:
     """By content and by place at once: the answer of the token with the next key (T keys, each once), and that of the
     token one place back."""
-    check_size("T", T)
-    check_size("classes", classes)
+    T, classes = check_size("T", T), check_size("classes", classes)
 
     def sources(tokens: Tensor) -> Tensor:
         keys = tokens // classes

@@ -3,6 +3,7 @@ how another program is started."""
 
 import asyncio
 import os
+import re
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from pathlib import Path
@@ -61,6 +62,19 @@ def by_hand(m, query, key, value, allowed=None):
             heads[b, t, i] = weights[b, i, t] @ v[g][b]
     out = torch.from_numpy(project(m.w_o, torch.from_numpy(heads.reshape(B, T_q, -1)), 1)[0])
     return out, torch.from_numpy(weights)
+
+
+def message(call, *args, **options):
+    """What the learner reads; torch's and Python's own errors (RuntimeError, TypeError) fail the test."""
+    with pytest.raises(ValueError) as error:
+        call(*args, **options)
+    return str(error.value)
+
+
+def refused(call, *words):
+    said = message(call)
+    for word in map(str, words):  # whole words and numbers: 5 is not in 15 or 0.5
+        assert re.search(rf"(?<![\w.]){re.escape(word)}(?!\w|\.\d)", said), f"{word!r} is missing: {said}"
 
 
 def controls(explorer):

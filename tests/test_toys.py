@@ -2,6 +2,7 @@
 
 from itertools import product
 
+import numpy as np
 import pytest
 import torch
 
@@ -123,3 +124,20 @@ def test_a_task_cannot_be_changed():
     with pytest.raises(AttributeError):
         relations().m = 3  # pyright: ignore[reportAttributeAccessIssue]
     assert isinstance(relations(), Task)
+
+
+@pytest.mark.parametrize("whole", [np.int8, np.uint8, np.int64], ids=lambda t: t.__name__)
+def test_sizes_may_come_from_numpy(whole, as_a_user):
+    """8-bit numbers, kept as they are, would overflow in T · classes and in t - back."""
+    for make, sizes in ((relations, (3, 5, 7)), (copy_two_sources, (6, 5)), (lookup, (101, 3)), (reverse, (5, 11))):
+        task, right = make(*map(whole, sizes)), make(*sizes)
+        assert (task.name, task.T, task.vocab, task.m, task.classes) == (
+            right.name,
+            right.T,
+            right.vocab,
+            right.m,
+            right.classes,
+        )
+        assert type(task.vocab) is int
+        tokens = right.batch(3, generator())[0]
+        assert torch.equal(task.targets(tokens), right.targets(tokens))

@@ -183,3 +183,9 @@ def test_a_seed_that_was_not_trained_is_named():
     for ask in (run.layer, lambda seed: run.embed(torch.zeros(1, 5, dtype=torch.int64), seed)):
         with pytest.raises(ValueError, match="^seed=0 was not trained; these were: 3, 8$"):
             ask(0)
+
+
+def test_seeds_may_come_from_numpy():
+    """torch's generator takes no numpy number."""
+    seeds = check_seeds(np.arange(3))
+    assert seeds == (0, 1, 2) and all(type(seed) is int for seed in seeds)

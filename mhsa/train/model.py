@@ -156,9 +156,7 @@ def check_seeds(seeds: Iterable[int]) -> tuple[int, ...]:
         raise ValueError(
             f"seeds={short(seeds)} has type {type(seeds).__name__}; whole numbers are needed, as in range(5)"
         )
-    seeds = tuple(seeds)
-    for seed in seeds:
-        check_size("seed", seed, minimum=0)
+    seeds = tuple(check_size("seed", seed, minimum=0) for seed in seeds)
     if not seeds or len(set(seeds)) < len(seeds):
         raise ValueError(f"seeds={seeds} are none, or some twice; at least one is needed, each once")
     return seeds
