@@ -1,5 +1,6 @@
 """Toy training: many seeds at once against one model trained the plain way."""
 
+import numpy as np
 import pytest
 import torch
 from helpers import by_hand, same
@@ -187,5 +188,5 @@ def test_a_seed_that_was_not_trained_is_named():
 
 def test_seeds_may_come_from_numpy():
     """torch's generator takes no numpy number."""
-    seeds = check_seeds(np.arange(3))
+    seeds = model.check_seeds(np.arange(3))
     assert seeds == (0, 1, 2) and all(type(seed) is int for seed in seeds)
