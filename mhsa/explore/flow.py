@@ -45,14 +45,20 @@ def spelled_out(flow: Flow, step: int, head: int, temperature: float) -> list[st
     heat = "" if temperature == 1 else f" · {temperature:g}"
     first = [v[0] for v in flow.v[head]]
     return {
-        0: [f"{flow.name} asks {h} question{'s' * (h > 1)} at once. Move the step to walk the whole way."],
-        1: [f"The word asks: one rope, {h * d_k} numbers thick.", f"q = x @ W_Q → {(1, T, h * d_k)}"],
+        0: [
+            f"{flow.name} asks {h} question{'s' * (h > 1)} at once. Blue: what it asks (query); orange: what a word is "
+            "found by (key); green: what it hands over (value)."
+        ],
+        1: [
+            f"The query: one rope, {h * d_k} numbers thick. Keys (orange), values (green): likewise, for each word.",
+            f"q = x @ W_Q → {(1, T, h * d_k)}",
+        ],
         2: [
             f"The rope parts into {h} strand{'s' * (h > 1)}, together as thick as before.",
             f"q = q.view(B, T, h, d_k).transpose(1, 2) → {(1, h, T, d_k)}",
         ],
         3: [
-            "Each head compares its query with every key.",
+            "Each head compares its query with the key of every word.",
             f"s = q @ k.mT → {(1, h, T, T)}",
             f"head {head}, {flow.name} · {flow.tokens[best]}: "
             + products(flow.q[head], flow.k[head][best], flow.scores[head][best]),
@@ -68,7 +74,7 @@ def spelled_out(flow: Flow, step: int, head: int, temperature: float) -> list[st
             f"head {head}, first number: {products(flow.weights[head], first, flow.z[head][0])}",
         ],
         6: [
-            "The heads lie side by side: the rope is as thick as it was.",
+            "The heads lie side by side: as thick as the query was, and now it is what they found.",
             f"z = z.transpose(1, 2).reshape(B, T, h * d_k) → {(1, T, h * d_k)}",
             f"columns {head * d_k} to {(head + 1) * d_k - 1} are head {head}'s: [{z}]",
         ],

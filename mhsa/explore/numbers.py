@@ -35,10 +35,15 @@ def toy_layer(numbers: str, d_model: int, num_heads: int, seed: int) -> tuple[Te
     """(x, layer, a sentence that says whose numbers these are), for the words of toys.SENTENCE."""
     check_choice("numbers", numbers, SOURCES)
     if numbers == "by hand" and num_heads in W_Q:
-        return *by_hand(num_heads), "Picked by hand in lessons 1 and 2: person, action, noun (d_model is 3); d_k is 2."
+        back = f"W_O brings {2 * num_heads} numbers back to 3"
+        return *by_hand(num_heads), f"Picked by hand in lessons 1 and 2: d_model is 3 (person, action, noun); {back}."
     example = examples().get((d_model, num_heads))
     if numbers == "trained" and example:
-        return example.x, example.layer, "Trained until each word could tell who and what (lesson 6 shows how)."
+        return (
+            example.x,
+            example.layer,
+            "Trained until each word could tell its who and its what: for lost, Mia and keys. A dash: negative.",
+        )
     layer, generator = MultiHeadAttention(d_model, num_heads), torch.Generator().manual_seed(seed)
     for parameter in layer.parameters():
         torch.nn.init.normal_(parameter, std=d_model**-0.5, generator=generator)
